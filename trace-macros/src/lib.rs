@@ -1,0 +1,1 @@
+//! The `#[traced_op]` attribute.
