@@ -116,7 +116,10 @@ impl DType {
     }
 
     pub(crate) fn from_code(code: u8) -> DType {
-        Self::ALL.get(usize::from(code)).copied().unwrap_or_default()
+        Self::ALL
+            .get(usize::from(code))
+            .copied()
+            .unwrap_or_default()
     }
 }
 

@@ -1,11 +1,10 @@
 //! What an op does, and how it ended.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// What an op spends its time on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum OpKind {
     /// Arithmetic on tensors.
@@ -49,10 +48,7 @@ impl fmt::Display for OpKind {
 }
 
 /// How an execution ended.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Outcome {
     /// It returned.
@@ -93,7 +89,10 @@ impl Outcome {
     }
 
     pub(crate) fn from_code(code: u8) -> Outcome {
-        Self::ALL.get(usize::from(code)).copied().unwrap_or_default()
+        Self::ALL
+            .get(usize::from(code))
+            .copied()
+            .unwrap_or_default()
     }
 }
 
@@ -102,3 +101,34 @@ impl fmt::Display for Outcome {
         f.pad(self.name())
     }
 }
+
+macro_rules! written_by_name {
+    ($type:ident, $what:literal) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                $type::ALL
+                    .iter()
+                    .copied()
+                    .find(|one| one.name() == name)
+                    .ok_or_else(|| {
+                        let known: Vec<_> = $type::ALL.iter().map(|one| one.name()).collect();
+                        serde::de::Error::custom(format_args!(
+                            concat!("`{}` is no ", $what, "; expected one of {}"),
+                            name.escape_debug(),
+                            known.join(", "),
+                        ))
+                    })
+            }
+        }
+    };
+}
+
+written_by_name!(OpKind, "kind of op");
+written_by_name!(Outcome, "outcome");

@@ -106,7 +106,9 @@ impl TensorSink {
     #[cold]
     fn folded(&mut self, dims: &[usize], dtype: DType, device: Device) {
         let (kept, rest) = dims.split_at(MAX_RANK - 1);
-        let last = rest.iter().fold(1, |product: usize, dim| product.saturating_mul(*dim));
+        let last = rest
+            .iter()
+            .fold(1, |product: usize, dim| product.saturating_mul(*dim));
         let mut dims = kept.to_vec();
         dims.push(last);
         self.tensor(&dims, dtype, device);

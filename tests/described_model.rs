@@ -1,0 +1,1 @@
+//! The described entry and trace, to the letter.
