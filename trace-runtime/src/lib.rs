@@ -3,5 +3,8 @@
 pub mod model;
 pub mod record;
 
-pub use model::{DType, Device, DeviceName, OpKind, Outcome};
+pub use model::{
+    DType, Device, DeviceName, EntryView, OpKind, Outcome, RecordedExecutionTrace,
+    RecordedTraceEntry, TraceError, TraceStore, TraceView,
+};
 pub use record::{TensorLike, TensorSink};

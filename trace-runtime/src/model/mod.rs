@@ -1,10 +1,31 @@
 //! What a trace is. Depends on nothing else in the crate.
+//!
+//! Two storages hold one: [`RecordedExecutionTrace`], which people build, read and serialise, and
+//! [`TraceStore`], which is compact. Both hand out the same [`EntryView`], and everything that reads
+//! a trace takes any [`TraceView`].
 
+pub(crate) mod assemble;
+mod builder;
+pub(crate) mod chunk;
 mod device;
 mod dtype;
+mod entry;
+mod error;
+pub(crate) mod json_struct;
 mod kind;
+pub(crate) mod order;
 pub(crate) mod signature;
+pub(crate) mod store;
+pub(crate) mod ticks;
+mod trace;
+mod view;
 
+pub use builder::{NewEntry, ThreadIndex, TraceStoreBuilder};
 pub use device::{Device, DeviceName};
 pub use dtype::DType;
+pub use entry::RecordedTraceEntry;
+pub use error::TraceError;
 pub use kind::{OpKind, Outcome};
+pub use store::{StoredEntry, TraceStore};
+pub use trace::{RecordedExecutionTrace, SCHEMA_VERSION};
+pub use view::{EntryView, TensorView, Tensors, TraceView};

@@ -24,8 +24,8 @@ pub(crate) enum Fact {
     BytesMoved = 3,
 }
 
-/// Dims past this rank are folded into the last one, which keeps the element count.
-pub(crate) const MAX_RANK: usize = 63;
+/// From this rank on, the header says so and the word behind it holds the rank.
+pub(crate) const LONG_RANK: usize = 63;
 
 /// One word in front of a tensor's dims: rank (6 bits), role (2), dtype or fact (8), device (16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +43,16 @@ impl Header {
 
     #[inline]
     fn pack(role: Role, rank: usize, tag: u8, device: u16) -> Header {
-        debug_assert!(rank <= MAX_RANK);
-        Header(rank | (role as usize) << 6 | usize::from(tag) << 8 | usize::from(device) << 16)
+        Header(
+            rank.min(LONG_RANK)
+                | (role as usize) << 6
+                | usize::from(tag) << 8
+                | usize::from(device) << 16,
+        )
     }
 
-    pub(crate) fn rank(self) -> usize {
-        self.0 & MAX_RANK
+    fn rank(self) -> usize {
+        self.0 & LONG_RANK
     }
 
     pub(crate) fn role(self) -> Role {
@@ -91,8 +95,72 @@ impl<'a> Iterator for Parts<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let (&first, rest) = self.words.split_first()?;
         let header = Header(first);
-        let (dims, rest) = rest.split_at_checked(header.rank())?;
+        let (rank, rest) = match header.rank() {
+            LONG_RANK => rest.split_first().map(|(&rank, rest)| (rank, rest))?,
+            rank => (rank, rest),
+        };
+        let (dims, rest) = rest.split_at_checked(rank)?;
         self.words = rest;
         Some((header, dims))
+    }
+}
+
+/// Appends one tensor.
+pub(crate) fn push_tensor(
+    words: &mut Vec<usize>,
+    role: Role,
+    dims: &[usize],
+    dtype: DType,
+    device: Device,
+) {
+    words.push(Header::tensor(role, dims.len(), dtype, device).0);
+    if dims.len() >= LONG_RANK {
+        words.push(dims.len());
+    }
+    words.extend_from_slice(dims);
+}
+
+/// Appends one number.
+pub(crate) fn push_number(words: &mut Vec<usize>, fact: Fact, value: u64) {
+    words.push(Header::fact(fact, 1, Device::Unknown).0);
+    words.push(usize::try_from(value).unwrap_or(usize::MAX));
+}
+
+/// How many elements a tensor of these dims has, saturating.
+pub(crate) fn elements(dims: &[usize]) -> usize {
+    // A zero anywhere wins over an overflow on the way to it.
+    if dims.contains(&0) {
+        return 0;
+    }
+    dims.iter()
+        .fold(1, |product: usize, dim| product.saturating_mul(*dim))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensors_of_any_rank_are_read_back() {
+        let long: Vec<usize> = (1..=70).collect();
+        let mut words = Vec::new();
+        for dims in [&[][..], &[3], &[4, 5], &long[..62], &long[..63], &long] {
+            push_tensor(&mut words, Role::Output, dims, DType::BF16, Device::Cuda(3));
+        }
+        push_number(&mut words, Fact::Flops, 7);
+        let parts: Vec<_> = Parts::new(&words).collect();
+        let ranks: Vec<_> = parts.iter().map(|(_, dims)| dims.len()).collect();
+        assert_eq!(ranks, [0, 1, 2, 62, 63, 70, 1]);
+        assert_eq!(parts[5].1, long);
+        assert_eq!(parts[5].0.dtype(), DType::BF16);
+        assert_eq!(parts[5].0.device(), Device::Cuda(3));
+        assert!(parts[6].0.is_fact(Fact::Flops));
+    }
+
+    #[test]
+    fn a_zero_dim_has_no_elements_even_past_an_overflow() {
+        assert_eq!(elements(&[usize::MAX, 2, 0]), 0);
+        assert_eq!(elements(&[usize::MAX, 2]), usize::MAX);
+        assert_eq!(elements(&[]), 1);
     }
 }

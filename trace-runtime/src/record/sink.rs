@@ -1,6 +1,6 @@
 //! What a tensor says of itself while an op is recorded.
 
-use crate::model::signature::{Fact, Header, MAX_RANK, Role};
+use crate::model::signature::{Fact, Header, LONG_RANK, Role};
 use crate::model::{DType, Device};
 
 /// Something that can say what tensors it is or holds.
@@ -61,12 +61,9 @@ impl TensorSink {
 
     /// One tensor: its dims, outermost first, its element type and where it lives.
     ///
-    /// A scalar tensor has no dims. Dims past the 63rd are multiplied into it.
+    /// A scalar tensor has no dims.
     #[inline]
     pub fn tensor(&mut self, dims: &[usize], dtype: DType, device: Device) {
-        if dims.len() > MAX_RANK {
-            return self.folded(dims, dtype, device);
-        }
         let header = Header::tensor(self.role, dims.len(), dtype, device);
         // A short rank is copied by hand: a call to `memcpy` costs more than the words.
         match *dims {
@@ -77,6 +74,9 @@ impl TensorSink {
             [a, b, c, d] => self.push([header.0, a, b, c, d]),
             _ => {
                 self.push([header.0]);
+                if dims.len() >= LONG_RANK {
+                    self.push([dims.len()]);
+                }
                 for &dim in dims {
                     self.push([dim]);
                 }
@@ -101,17 +101,6 @@ impl TensorSink {
     fn grow(&mut self) {
         let len = (self.words.len() * 2).max(FIRST_WORDS);
         self.words.resize(len, 0);
-    }
-
-    #[cold]
-    fn folded(&mut self, dims: &[usize], dtype: DType, device: Device) {
-        let (kept, rest) = dims.split_at(MAX_RANK - 1);
-        let last = rest
-            .iter()
-            .fold(1, |product: usize, dim| product.saturating_mul(*dim));
-        let mut dims = kept.to_vec();
-        dims.push(last);
-        self.tensor(&dims, dtype, device);
     }
 
     pub(crate) fn top(&self) -> usize {

@@ -1,0 +1,354 @@
+//! From the rows that each thread recorded to one trace in the order in which ops began.
+
+use super::chunk::{Chunk, LONG_DURATION, NO_PARENT, SLOT_BITS};
+use super::store::{Extra, Interner, StoredChunk, Thread, TraceStore};
+use super::ticks::TickScale;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What one thread recorded. Its rows lie in the order in which ops ended, and their steps count the
+/// ops of this thread alone.
+#[derive(Debug)]
+pub(crate) struct ThreadRows {
+    pub(crate) thread: Thread,
+    /// Tells threads apart in [`OpRef`].
+    pub(crate) uid: u32,
+    pub(crate) chunks: Vec<(Arc<Chunk>, usize)>,
+    pub(crate) extras: Vec<RawExtra>,
+}
+
+/// What a row has no bits for, in ticks and in the recorder's own count.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RawExtra {
+    /// The step of the row, in its thread's count.
+    pub(crate) step: u32,
+    pub(crate) duration: Option<u64>,
+    pub(crate) suspended: u64,
+    pub(crate) parent: Option<OpRef>,
+    /// The number by which its children call a task, which may begin and end on different threads.
+    pub(crate) task: Option<u32>,
+    pub(crate) meta: Vec<(&'static str, String)>,
+}
+
+/// An op of any thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum OpRef {
+    OnThread { uid: u32, step: u32 },
+    Task(u32),
+}
+
+/// Puts the rows of all threads into one store. Rows are renumbered where they lie; nobody may append
+/// to them any more.
+pub(crate) fn assemble(
+    threads: Vec<ThreadRows>,
+    interner: Interner,
+    scale: TickScale,
+    metadata: HashMap<String, String>,
+) -> TraceStore {
+    let mut store = TraceStore {
+        strings: interner.strings,
+        signatures: interner.signatures,
+        words: interner.words,
+        scale,
+        dense: true,
+        metadata,
+        ..TraceStore::default()
+    };
+    let mut runs = Vec::with_capacity(threads.len());
+    let mut tasks = Run::default();
+    let mut extras = Vec::new();
+    for (index, thread) in threads.into_iter().enumerate() {
+        let run = Run::of(&mut store, index as u32, &thread, &mut tasks);
+        store.threads.push(thread.thread);
+        extras.push((thread.uid, thread.extras));
+        runs.push(run);
+    }
+    if tasks.keys.is_empty() && runs.len() == 1 {
+        one_thread(&mut store, runs.remove(0), extras.remove(0));
+    } else {
+        many_threads(&mut store, runs, tasks, extras);
+    }
+    store
+}
+
+/// The rows of one thread, or all tasks, in the order in which they began.
+#[derive(Debug, Default)]
+struct Run {
+    keys: Vec<u32>,
+}
+
+const NO_ROW: u32 = u32::MAX;
+
+impl Run {
+    /// Moves the thread's chunks into the store and lists its rows by their step.
+    fn of(store: &mut TraceStore, index: u32, thread: &ThreadRows, tasks: &mut Run) -> Run {
+        let is_task: std::collections::HashSet<u32> = thread
+            .extras
+            .iter()
+            .filter(|extra| extra.task.is_some())
+            .map(|extra| extra.step)
+            .collect();
+        let rows = thread.chunks.iter().map(|(_, len)| len).sum();
+        let mut keys = Vec::with_capacity(rows);
+        for (chunk, len) in &thread.chunks {
+            let number = store.chunks.len() as u32;
+            store.chunks.push(StoredChunk {
+                rows: chunk.clone(),
+                thread: index,
+            });
+            for slot in 0..*len {
+                let Some(row) = chunk.row(slot) else { break };
+                let key = number << SLOT_BITS | slot as u32;
+                if row.extra && is_task.contains(&row.step) {
+                    tasks.keys.push(key);
+                    continue;
+                }
+                let step = row.step as usize;
+                if step >= keys.len() {
+                    keys.resize(step + 1, NO_ROW);
+                }
+                keys[step] = key;
+            }
+        }
+        Run { keys }
+    }
+}
+
+fn locate(key: u32) -> (usize, usize) {
+    (
+        (key >> SLOT_BITS) as usize,
+        (key & ((1 << SLOT_BITS) - 1)) as usize,
+    )
+}
+
+/// The common case, without a merge: where nothing was dropped, the rows keep their numbers.
+fn one_thread(store: &mut TraceStore, run: Run, (uid, extras): (u32, Vec<RawExtra>)) {
+    let mut order = run.keys;
+    if order.contains(&NO_ROW) {
+        let steps = number_gaps(&order);
+        order.retain(|&key| key != NO_ROW);
+        renumber(store, &order, &steps);
+        store.order = order;
+        add_extras(
+            store,
+            extras,
+            |op| resolve(op, &[(uid, &steps)], &HashMap::new()),
+            &steps,
+        );
+    } else {
+        let all: Vec<u32> = if extras.is_empty() {
+            Vec::new()
+        } else {
+            (0..order.len() as u32).collect()
+        };
+        store.order = order;
+        add_extras(
+            store,
+            extras,
+            |op| resolve(op, &[(uid, &all)], &HashMap::new()),
+            &all,
+        );
+    }
+}
+
+/// For each step of a thread, the step of the trace that it becomes, if its row is there.
+fn number_gaps(keys: &[u32]) -> Vec<u32> {
+    let mut next = 0;
+    keys.iter()
+        .map(|&key| {
+            if key == NO_ROW {
+                return NO_PARENT;
+            }
+            next += 1;
+            next - 1
+        })
+        .collect()
+}
+
+fn renumber(store: &TraceStore, keys: &[u32], steps: &[u32]) {
+    for &key in keys {
+        let (chunk, slot) = locate(key);
+        let rows = &store.chunks[chunk].rows;
+        if let Some(row) = rows.row(slot) {
+            let parent = steps.get(row.parent as usize).copied().unwrap_or(NO_PARENT);
+            rows.renumber(slot, steps[row.step as usize], parent);
+        }
+    }
+}
+
+fn many_threads(
+    store: &mut TraceStore,
+    runs: Vec<Run>,
+    mut tasks: Run,
+    extras: Vec<(u32, Vec<RawExtra>)>,
+) {
+    let start = |key: u32| {
+        let (chunk, slot) = locate(key);
+        store.chunks[chunk]
+            .rows
+            .row(slot)
+            .map_or(0, |row| row.start)
+    };
+    tasks.keys.sort_by_key(|&key| start(key));
+    let mut steps: Vec<Vec<u32>> = runs
+        .iter()
+        .map(|run| vec![NO_PARENT; run.keys.len()])
+        .collect();
+    let total = tasks.keys.len()
+        + runs
+            .iter()
+            .flat_map(|run| &run.keys)
+            .filter(|&&key| key != NO_ROW)
+            .count();
+    let mut order = Vec::with_capacity(total);
+
+    // The earliest start of each run; tasks come first, so that one goes before its children.
+    let mut heads = std::collections::BinaryHeap::with_capacity(runs.len() + 1);
+    let mut next = vec![0; runs.len() + 1];
+    let keys_of = |run: usize| {
+        if run == 0 {
+            &tasks.keys
+        } else {
+            &runs[run - 1].keys
+        }
+    };
+    let advance = |run: usize, next: &mut Vec<usize>| {
+        let keys = keys_of(run);
+        while let Some(&key) = keys.get(next[run]) {
+            next[run] += 1;
+            if key != NO_ROW {
+                return Some(std::cmp::Reverse((start(key), run, next[run] - 1)));
+            }
+        }
+        None
+    };
+    for run in 0..=runs.len() {
+        heads.extend(advance(run, &mut next));
+    }
+    let mut task_steps = vec![NO_PARENT; tasks.keys.len()];
+    while let Some(std::cmp::Reverse((_, run, position))) = heads.pop() {
+        let step = order.len() as u32;
+        if run == 0 {
+            task_steps[position] = step;
+        } else {
+            steps[run - 1][position] = step;
+        }
+        order.push(keys_of(run)[position]);
+        heads.extend(advance(run, &mut next));
+    }
+
+    for (run, steps) in runs.iter().zip(&steps) {
+        let keys: Vec<u32> = run
+            .keys
+            .iter()
+            .copied()
+            .filter(|&key| key != NO_ROW)
+            .collect();
+        renumber(store, &keys, steps);
+    }
+    // A task's row has a step of the thread that it ended on; find its extra before renumbering it.
+    let mut task_rows = HashMap::new();
+    for (&key, &step) in tasks.keys.iter().zip(&task_steps) {
+        let (chunk, slot) = locate(key);
+        let StoredChunk { rows, thread } = &store.chunks[chunk];
+        if let Some(row) = rows.row(slot) {
+            task_rows.insert((*thread, row.step), step);
+            rows.renumber(slot, step, NO_PARENT);
+        }
+    }
+    store.order = order;
+
+    let mut known_tasks = HashMap::new();
+    for (index, (_, extras)) in extras.iter().enumerate() {
+        for extra in extras {
+            if let Some(task) = extra.task
+                && let Some(&step) = task_rows.get(&(index as u32, extra.step))
+            {
+                known_tasks.insert(task, step);
+            }
+        }
+    }
+    let by_uid: Vec<(u32, &[u32])> = extras
+        .iter()
+        .zip(&steps)
+        .map(|((uid, _), steps)| (*uid, steps.as_slice()))
+        .collect();
+    let resolved: Vec<(u32, Vec<RawExtra>)> = extras
+        .iter()
+        .enumerate()
+        .map(|(index, (_, extras))| (index as u32, extras.clone()))
+        .collect();
+    for (index, extras) in resolved {
+        let (of_tasks, of_thread): (Vec<_>, Vec<_>) =
+            extras.into_iter().partition(|extra| extra.task.is_some());
+        let find = |op| resolve(op, &by_uid, &known_tasks);
+        add_extras(store, of_thread, find, &steps[index as usize]);
+        for extra in of_tasks {
+            if let Some(&step) = task_rows.get(&(index, extra.step)) {
+                add_extra(store, step, extra, find);
+            }
+        }
+    }
+}
+
+fn resolve(op: OpRef, threads: &[(u32, &[u32])], tasks: &HashMap<u32, u32>) -> Option<usize> {
+    let step = match op {
+        OpRef::Task(task) => tasks.get(&task).copied()?,
+        OpRef::OnThread { uid, step } => {
+            let (_, steps) = threads.iter().find(|(known, _)| *known == uid)?;
+            steps.get(step as usize).copied()?
+        }
+    };
+    (step != NO_PARENT).then_some(step as usize)
+}
+
+fn add_extras(
+    store: &mut TraceStore,
+    extras: Vec<RawExtra>,
+    find: impl Fn(OpRef) -> Option<usize> + Copy,
+    steps: &[u32],
+) {
+    for extra in extras {
+        if let Some(&step) = steps.get(extra.step as usize)
+            && step != NO_PARENT
+        {
+            add_extra(store, step, extra, find);
+        }
+    }
+}
+
+fn add_extra(
+    store: &mut TraceStore,
+    step: u32,
+    raw: RawExtra,
+    find: impl Fn(OpRef) -> Option<usize>,
+) {
+    let (chunk, slot) = locate(store.order[step as usize]);
+    let Some(row) = store.chunks[chunk].rows.row(slot) else {
+        return;
+    };
+    let scale = store.scale;
+    let length = |ticks: u64| {
+        scale
+            .ns(row.start.saturating_add(ticks))
+            .abs_diff(scale.ns(row.start))
+    };
+    let extra = Extra {
+        parent: raw.parent.and_then(find),
+        duration_ns: (row.duration == LONG_DURATION)
+            .then(|| raw.duration.map(length))
+            .flatten(),
+        suspended_ns: if raw.suspended == 0 {
+            0
+        } else {
+            length(raw.suspended)
+        },
+        meta: raw
+            .meta
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect::<BTreeMap<_, _>>(),
+        ..Extra::default()
+    };
+    store.extras.insert(step, extra);
+}

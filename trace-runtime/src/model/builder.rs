@@ -1,0 +1,407 @@
+//! Putting a [`TraceStore`] together, entry by entry.
+
+use super::chunk::{Chunk, LONG_DURATION, MAX_ROWS, MAX_SIGNATURES, NO_PARENT, Row, SLOT_BITS};
+use super::entry::RecordedTraceEntry;
+use super::error::TraceError;
+use super::signature::{Fact, Role, push_number, push_tensor};
+use super::store::{Extra, Interner, NO_START, StoredChunk, Thread, TraceStore};
+use super::ticks::{ORIGIN, TickScale};
+use super::view::EntryView;
+use super::{DType, Device, OpKind, Outcome, RecordedExecutionTrace};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Puts a [`TraceStore`] together from entries that arrive in the order in which they began.
+///
+/// ```
+/// use trace_runtime::model::{NewEntry, TraceStoreBuilder, TraceView};
+///
+/// let mut builder = TraceStoreBuilder::new();
+/// let thread = builder.thread(Some(1), None, Some("main"));
+/// let outer = builder.push(&NewEntry::new("layer", thread, 0, 900))?;
+/// let mut inner = NewEntry::new("matmul", thread, 100, 700);
+/// inner.parent = Some(outer);
+/// inner.inputs = &[(&[64, 32], Default::default()), (&[32, 8], Default::default())];
+/// builder.push(&inner)?;
+/// let store = builder.finish();
+/// assert_eq!(store.total_duration_us(), 0.9);
+/// # Ok::<(), trace_runtime::TraceError>(())
+/// ```
+#[derive(Debug)]
+pub struct TraceStoreBuilder {
+    interner: Interner,
+    threads: Vec<Thread>,
+    thread_ids: HashMap<(Option<u64>, Option<u32>), u32>,
+    open: Vec<OpenChunk>,
+    chunks: Vec<StoredChunk>,
+    order: Vec<u32>,
+    extras: HashMap<u32, Extra>,
+    metadata: HashMap<String, String>,
+    total_us: Option<f64>,
+    dense: bool,
+    words: Vec<usize>,
+}
+
+/// A thread of the trace being built, as [`TraceStoreBuilder::thread`] numbered it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThreadIndex(u32);
+
+/// Where a thread's next row goes.
+#[derive(Debug, Clone, Copy, Default)]
+struct OpenChunk {
+    chunk: Option<u32>,
+    rows: usize,
+}
+
+/// An entry on its way into a [`TraceStoreBuilder`].
+#[derive(Debug, Clone)]
+pub struct NewEntry<'a> {
+    /// The op's name.
+    pub operation: &'a str,
+    /// The thread it ran on.
+    pub thread: ThreadIndex,
+    /// When it began, in nanoseconds since the trace began.
+    pub start_ns: Option<i64>,
+    /// How long it took, in nanoseconds.
+    pub duration_ns: u64,
+    /// The index of the entry that it ran inside of, as `push` returned it.
+    pub parent: Option<usize>,
+    /// What it spent its time on.
+    pub kind: Option<OpKind>,
+    /// The device it ran on.
+    pub device_id: Option<&'a str>,
+    /// The dims and element types of its inputs.
+    pub inputs: &'a [(&'a [usize], DType)],
+    /// The dims and element types of its outputs.
+    pub outputs: &'a [(&'a [usize], DType)],
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Floating-point operations.
+    pub flops: Option<u64>,
+    /// Bytes read and written.
+    pub bytes_moved: Option<u64>,
+    /// Of the duration, the time in which it was suspended, in nanoseconds.
+    pub suspended_ns: u64,
+    /// Whatever else is known.
+    pub meta: BTreeMap<String, String>,
+}
+
+impl<'a> NewEntry<'a> {
+    /// An entry with a name, a thread, a start and a duration, and nothing else known.
+    pub fn new(operation: &'a str, thread: ThreadIndex, start_ns: i64, duration_ns: u64) -> Self {
+        NewEntry {
+            operation,
+            thread,
+            start_ns: Some(start_ns),
+            duration_ns,
+            parent: None,
+            kind: None,
+            device_id: None,
+            inputs: &[],
+            outputs: &[],
+            outcome: Outcome::Ok,
+            flops: None,
+            bytes_moved: None,
+            suspended_ns: 0,
+            meta: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for TraceStoreBuilder {
+    fn default() -> Self {
+        TraceStoreBuilder {
+            interner: Interner::default(),
+            threads: Vec::new(),
+            thread_ids: HashMap::new(),
+            open: Vec::new(),
+            chunks: Vec::new(),
+            order: Vec::new(),
+            extras: HashMap::new(),
+            metadata: HashMap::new(),
+            total_us: None,
+            dense: true,
+            words: Vec::new(),
+        }
+    }
+}
+
+/// Rows of a thread's first chunk; later ones double. A trace may have thousands of short threads.
+const FIRST_ROWS: usize = 16;
+
+impl TraceStoreBuilder {
+    /// A builder with no entries.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The thread with this number and rank; a name given later than the first time is kept if there
+    /// was none.
+    pub fn thread(
+        &mut self,
+        id: Option<u64>,
+        rank: Option<u32>,
+        name: Option<&str>,
+    ) -> ThreadIndex {
+        let index = *self.thread_ids.entry((id, rank)).or_insert_with(|| {
+            self.threads.push(Thread {
+                id,
+                rank,
+                name: None,
+            });
+            self.open.push(OpenChunk::default());
+            self.threads.len() as u32 - 1
+        });
+        let known = &mut self.threads[index as usize].name;
+        if known.is_none() {
+            *known = name.map(str::to_owned);
+        }
+        ThreadIndex(index)
+    }
+
+    /// Adds a fact about the run.
+    pub fn metadata(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        self.metadata.insert(key.into(), value.into());
+    }
+
+    /// Appends an entry and returns its index, which is its step.
+    ///
+    /// Fails only when the trace has more than 4 billion entries or 16 million distinct signatures.
+    pub fn push(&mut self, entry: &NewEntry<'_>) -> Result<usize, TraceError> {
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        for (role, tensors) in [(Role::Input, entry.inputs), (Role::Output, entry.outputs)] {
+            for (dims, dtype) in tensors {
+                push_tensor(&mut words, role, dims, *dtype, Device::Unknown);
+            }
+        }
+        push_numbers(&mut words, entry.flops, entry.bytes_moved);
+        let signature = self.signature(entry.operation, entry.kind, entry.device_id, &words);
+        self.words = words;
+        let mut extra = Extra {
+            suspended_ns: entry.suspended_ns,
+            meta: entry.meta.clone(),
+            ..Extra::default()
+        };
+        let parent = row_step(entry.parent, &mut extra.parent);
+        let row = Row {
+            start: ticks(entry.start_ns),
+            duration: row_duration(entry.duration_ns, &mut extra),
+            signature: signature?,
+            outcome: entry.outcome,
+            extra: extra != Extra::default(),
+            step: self.order.len() as u32,
+            parent,
+        };
+        self.append(entry.thread, row, extra)
+    }
+
+    /// The finished store.
+    pub fn finish(self) -> TraceStore {
+        let store = TraceStore {
+            strings: self.interner.strings,
+            signatures: self.interner.signatures,
+            words: self.interner.words,
+            threads: self.threads,
+            chunks: self.chunks,
+            order: self.order,
+            extras: self.extras,
+            scale: TickScale::NANOSECONDS,
+            dense: self.dense,
+            total_us: std::sync::OnceLock::new(),
+            metadata: self.metadata,
+        };
+        if let Some(total) = self.total_us {
+            // The cell was made empty three lines ago.
+            drop(store.total_us.set(total));
+        }
+        store
+    }
+
+    fn signature(
+        &mut self,
+        operation: &str,
+        kind: Option<OpKind>,
+        device: Option<&str>,
+        words: &[usize],
+    ) -> Result<u32, TraceError> {
+        let operation = self.interner.string(operation);
+        let device = device.map(|device| self.interner.string(device));
+        let id = self.interner.signature(operation, kind, device, words);
+        if id > MAX_SIGNATURES {
+            return Err(TraceError::content(format!(
+                "more than {MAX_SIGNATURES} distinct ops, devices and shapes; \
+                 leave some of them out or split the trace"
+            )));
+        }
+        Ok(id)
+    }
+
+    fn append(&mut self, thread: ThreadIndex, row: Row, extra: Extra) -> Result<usize, TraceError> {
+        let index = self.order.len();
+        let open = &mut self.open[thread.0 as usize];
+        let rows = open.chunk.map(|chunk| &self.chunks[chunk as usize].rows);
+        let chunk = match (open.chunk, rows) {
+            (Some(chunk), Some(rows)) if rows.push(row) => chunk,
+            _ => {
+                open.rows = (open.rows * 2).clamp(FIRST_ROWS, MAX_ROWS);
+                let rows = Chunk::with_rows(open.rows);
+                rows.push(row);
+                let chunk = self.chunks.len() as u32;
+                if chunk >= 1 << (32 - SLOT_BITS) {
+                    return Err(TraceError::content(
+                        "more than 4 billion entries; split the trace into several",
+                    ));
+                }
+                self.chunks.push(StoredChunk {
+                    rows: Arc::new(rows),
+                    thread: thread.0,
+                });
+                open.chunk = Some(chunk);
+                chunk
+            }
+        };
+        let slot = self.chunks[chunk as usize].rows.len() as u32 - 1;
+        self.order.push(chunk << SLOT_BITS | slot);
+        if row.extra {
+            self.extras.insert(index as u32, extra);
+        }
+        Ok(index)
+    }
+
+    fn push_owned(&mut self, entry: &RecordedTraceEntry) -> Result<(), TraceError> {
+        let view = EntryView::from(entry);
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        for tensor in view.inputs() {
+            push_tensor(
+                &mut words,
+                Role::Input,
+                tensor.dims,
+                tensor.dtype,
+                tensor.device,
+            );
+        }
+        for tensor in view.outputs() {
+            push_tensor(
+                &mut words,
+                Role::Output,
+                tensor.dims,
+                tensor.dtype,
+                tensor.device,
+            );
+        }
+        push_numbers(&mut words, entry.flops, entry.bytes_moved);
+        let device = entry.device_id.as_deref();
+        let signature = self.signature(&entry.operation, entry.kind, device, &words);
+        self.words = words;
+        let signature = signature?;
+        let known = &self.interner.signatures[signature as usize];
+        let (duration_ns, start_ns) = (view.duration_ns(), view.start_ns());
+        let mut extra = Extra {
+            suspended_ns: view.suspended_ns(),
+            meta: entry.meta.clone(),
+            output_elements: differs(entry.output_elements, known.elements),
+            memory_bytes: differs(entry.memory_bytes, known.bytes),
+            duration_us: differs_us(entry.duration_us, duration_ns as f64),
+            start_us: entry
+                .start_us
+                .and_then(|start| differs_us(start, start_ns.unwrap_or(0) as f64)),
+            suspended_us: differs_us(entry.suspended_us, view.suspended_ns() as f64),
+            ..Extra::default()
+        };
+        let step = row_step(Some(entry.step), &mut extra.step);
+        let parent = row_step(entry.parent, &mut extra.parent);
+        let row = Row {
+            start: ticks(start_ns),
+            duration: row_duration(duration_ns, &mut extra),
+            signature,
+            outcome: entry.outcome,
+            extra: extra != Extra::default(),
+            step,
+            parent,
+        };
+        self.dense &= entry.step == self.order.len();
+        let thread = self.thread(entry.thread, entry.rank, None);
+        self.append(thread, row, extra).map(drop)
+    }
+}
+
+fn push_numbers(words: &mut Vec<usize>, flops: Option<u64>, bytes_moved: Option<u64>) {
+    if let Some(flops) = flops {
+        push_number(words, Fact::Flops, flops);
+    }
+    if let Some(bytes) = bytes_moved {
+        push_number(words, Fact::BytesMoved, bytes);
+    }
+}
+
+fn ticks(start_ns: Option<i64>) -> u64 {
+    start_ns.map_or(NO_START, |start| {
+        ORIGIN.saturating_add_signed(start).min(NO_START - 1)
+    })
+}
+
+/// A step as a row holds it; one that a row cannot hold goes to the extra.
+fn row_step(step: Option<usize>, extra: &mut Option<usize>) -> u32 {
+    match step.map(u32::try_from) {
+        Some(Ok(step)) if step != NO_PARENT => step,
+        _ => {
+            *extra = step;
+            NO_PARENT
+        }
+    }
+}
+
+fn row_duration(duration_ns: u64, extra: &mut Extra) -> u64 {
+    if duration_ns >= LONG_DURATION {
+        extra.duration_ns = Some(duration_ns);
+        return LONG_DURATION;
+    }
+    duration_ns
+}
+
+fn differs(said: usize, derived: usize) -> Option<usize> {
+    (said != derived).then_some(said)
+}
+
+fn differs_us(us: f64, ns: f64) -> Option<f64> {
+    (us.to_bits() != (ns / 1000.0).to_bits()).then_some(us)
+}
+
+/// Fails only past 4 billion entries or 16 million distinct signatures.
+impl TryFrom<&RecordedExecutionTrace> for TraceStore {
+    type Error = TraceError;
+
+    fn try_from(trace: &RecordedExecutionTrace) -> Result<Self, TraceError> {
+        let mut builder = TraceStoreBuilder::new();
+        for entry in &trace.entries {
+            builder.push_owned(entry)?;
+        }
+        builder.metadata.clone_from(&trace.metadata);
+        builder.total_us = Some(trace.total_duration_us);
+        let mut store = builder.finish();
+        for thread in &mut store.threads {
+            let key = thread.id.map(super::view::thread_name_key);
+            thread.name = key.and_then(|key| store.metadata.get(&key).cloned());
+        }
+        Ok(store)
+    }
+}
+
+impl From<&TraceStore> for RecordedExecutionTrace {
+    fn from(store: &TraceStore) -> Self {
+        use super::view::TraceView as _;
+        let mut metadata = store.metadata.clone();
+        for thread in &store.threads {
+            if let (Some(id), Some(name)) = (thread.id, &thread.name) {
+                metadata.insert(super::view::thread_name_key(id), name.clone());
+            }
+        }
+        RecordedExecutionTrace {
+            entries: store.views().map(|view| view.to_entry()).collect(),
+            total_duration_us: store.total_duration_us(),
+            metadata,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Rows of a trace: one thread writes them, any thread reads what is published.
+//!
+//! A row is three words, so an entry costs 24 bytes where its signature repeats. The words are
+//! atomics and the length is published after them, which makes reading a chunk that is still being
+//! written safe without a lock and without `unsafe`; on the machines we care about these are plain
+//! loads and stores.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::Outcome;
+
+/// Rows in the largest chunk; a row's key is its chunk's number above these bits.
+pub(crate) const SLOT_BITS: u32 = 12;
+pub(crate) const MAX_ROWS: usize = 1 << SLOT_BITS;
+
+/// No parent, or one that only the row's extra knows.
+pub(crate) const NO_PARENT: u32 = u32::MAX;
+
+const DURATION_BITS: u32 = 36;
+/// A duration that does not fit its bits: the row's extra has it.
+pub(crate) const LONG_DURATION: u64 = (1 << DURATION_BITS) - 1;
+const SIGNATURE_BITS: u32 = 24;
+/// How many signatures one trace can tell apart.
+pub(crate) const MAX_SIGNATURES: u32 = (1 << SIGNATURE_BITS) - 1;
+
+/// One execution, packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Ticks.
+    pub(crate) start: u64,
+    /// Ticks; [`LONG_DURATION`] when the extra has it.
+    pub(crate) duration: u64,
+    pub(crate) signature: u32,
+    pub(crate) outcome: Outcome,
+    /// There is an extra for this row.
+    pub(crate) extra: bool,
+    /// Counts the ops of a thread while recording, those of the trace once assembled.
+    pub(crate) step: u32,
+    /// In the same count, or [`NO_PARENT`].
+    pub(crate) parent: u32,
+}
+
+impl Row {
+    #[inline]
+    fn pack(self) -> [u64; 3] {
+        let facts = self.duration.min(LONG_DURATION)
+            | u64::from(self.signature) << DURATION_BITS
+            | u64::from(self.outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
+            | u64::from(self.extra) << 63;
+        [
+            self.start,
+            facts,
+            u64::from(self.step) | u64::from(self.parent) << 32,
+        ]
+    }
+
+    #[inline]
+    fn unpack([start, facts, steps]: [u64; 3]) -> Row {
+        Row {
+            start,
+            duration: facts & LONG_DURATION,
+            signature: (facts >> DURATION_BITS) as u32 & MAX_SIGNATURES,
+            outcome: Outcome::from_code((facts >> (DURATION_BITS + SIGNATURE_BITS)) as u8 & 7),
+            extra: facts >> 63 != 0,
+            step: steps as u32,
+            parent: (steps >> 32) as u32,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    len: AtomicU32,
+    rows: Box<[[AtomicU64; 3]]>,
+}
+
+impl Chunk {
+    pub(crate) fn with_rows(rows: usize) -> Chunk {
+        Chunk {
+            len: AtomicU32::new(0),
+            rows: (0..rows.min(MAX_ROWS))
+                .map(|_| [const { () }; 3].map(|()| AtomicU64::new(0)))
+                .collect(),
+        }
+    }
+
+    /// Bytes that a chunk of so many rows takes.
+    pub(crate) const fn bytes(rows: usize) -> usize {
+        size_of::<Chunk>() + rows * size_of::<[AtomicU64; 3]>()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Appends a row, or says that the chunk is full. Only the thread that owns the chunk calls this.
+    #[inline]
+    pub(crate) fn push(&self, row: Row) -> bool {
+        let len = self.len.load(Ordering::Relaxed);
+        let Some(slot) = self.rows.get(len as usize) else {
+            return false;
+        };
+        for (word, value) in slot.iter().zip(row.pack()) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.len.store(len + 1, Ordering::Release);
+        true
+    }
+
+    /// How many rows are published; they never change while recording.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire) as usize
+    }
+
+    #[inline]
+    pub(crate) fn row(&self, slot: usize) -> Option<Row> {
+        let words = self.rows.get(slot)?;
+        Some(Row::unpack([
+            words[0].load(Ordering::Relaxed),
+            words[1].load(Ordering::Relaxed),
+            words[2].load(Ordering::Relaxed),
+        ]))
+    }
+
+    /// Numbers a row anew, once nobody appends any more.
+    pub(crate) fn renumber(&self, slot: usize, step: u32, parent: u32) {
+        if let Some(words) = self.rows.get(slot) {
+            let steps = u64::from(step) | u64::from(parent) << 32;
+            words[2].store(steps, Ordering::Relaxed);
+        }
+    }
+
+    /// A chunk of its own with the first `len` rows.
+    pub(crate) fn copy(&self, len: usize) -> Chunk {
+        let copy = Chunk::with_rows(len);
+        for slot in 0..len {
+            if let Some(row) = self.row(slot) {
+                copy.push(row);
+            }
+        }
+        copy
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_read_back_and_a_full_chunk_says_so() {
+        let chunk = Chunk::with_rows(2);
+        let row = Row {
+            start: u64::MAX,
+            duration: LONG_DURATION - 1,
+            signature: MAX_SIGNATURES,
+            outcome: Outcome::Unfinished,
+            extra: true,
+            step: 7,
+            parent: NO_PARENT,
+        };
+        let plain = Row {
+            extra: false,
+            outcome: Outcome::Ok,
+            duration: u64::MAX,
+            ..row
+        };
+        assert!(chunk.push(row) && chunk.push(plain));
+        assert!(!chunk.push(row));
+        assert_eq!(chunk.row(0), Some(row));
+        assert_eq!(
+            chunk.row(1),
+            Some(Row {
+                duration: LONG_DURATION,
+                ..plain
+            })
+        );
+        chunk.renumber(1, 3, 4);
+        assert_eq!(chunk.row(1).map(|row| (row.step, row.parent)), Some((3, 4)));
+        assert_eq!(chunk.copy(1).len(), 1);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+
+    #[test]
+    fn a_published_row_is_whole() {
+        loom::model(|| {
+            let chunk = Arc::new(Chunk::with_rows(2));
+            let writer = {
+                let chunk = chunk.clone();
+                loom::thread::spawn(move || {
+                    for step in 1..=2 {
+                        chunk.push(Row {
+                            start: u64::from(step),
+                            duration: u64::from(step),
+                            signature: step,
+                            outcome: Outcome::Error,
+                            extra: false,
+                            step,
+                            parent: step,
+                        });
+                    }
+                })
+            };
+            for slot in 0..chunk.len() {
+                let row = chunk.row(slot).expect("published");
+                let step = slot as u32 + 1;
+                assert_eq!(
+                    (row.start, row.duration),
+                    (u64::from(step), u64::from(step))
+                );
+                assert_eq!((row.signature, row.step, row.parent), (step, step, step));
+            }
+            writer.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,42 @@
+//! From ticks of a clock to nanoseconds.
+
+/// Where the trace began, in ticks that are nanoseconds.
+pub(crate) const ORIGIN: u64 = 1 << 63;
+
+/// How the ticks in a trace's rows become nanoseconds since the trace began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TickScale {
+    base: u64,
+    /// Nanoseconds in 2^32 ticks.
+    rate: u64,
+}
+
+impl TickScale {
+    /// Ticks that are nanoseconds already, counted from [`ORIGIN`] so that some may lie before it.
+    pub(crate) const NANOSECONDS: TickScale = TickScale {
+        base: ORIGIN,
+        rate: 1 << 32,
+    };
+
+    pub(crate) fn new(base: u64, ns_in_2_pow_32_ticks: u64) -> TickScale {
+        TickScale {
+            base,
+            rate: ns_in_2_pow_32_ticks,
+        }
+    }
+
+    /// Both ends of an interval are converted on their own, so that what nests in ticks nests in
+    /// nanoseconds.
+    #[inline]
+    pub(crate) fn ns(self, ticks: u64) -> i64 {
+        let since = i128::from(ticks) - i128::from(self.base);
+        let ns = (since * i128::from(self.rate)) >> 32;
+        ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+    }
+}
+
+impl Default for TickScale {
+    fn default() -> Self {
+        TickScale::NANOSECONDS
+    }
+}
