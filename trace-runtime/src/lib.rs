@@ -7,4 +7,4 @@ pub use model::{
     DType, Device, DeviceName, EntryView, OpKind, Outcome, RecordedExecutionTrace,
     RecordedTraceEntry, TraceError, TraceStore, TraceView,
 };
-pub use record::{TensorLike, TensorSink};
+pub use record::{Element, TensorLike, TensorSink};
