@@ -1,5 +1,6 @@
 //! What a tensor says of itself while an op is recorded.
 
+use super::tensors::Dims;
 use crate::model::signature::{Fact, Header, LONG_RANK, Role};
 use crate::model::{DType, Device};
 
@@ -30,6 +31,16 @@ pub trait TensorLike {
     /// Describes every tensor in `self`, in order. Called only while recording; keep it cheap: read
     /// dims, never data.
     fn describe(&self, sink: &mut TensorSink);
+
+    /// For a type whose slices are one tensor: its dtype, its own dims pushed behind those of the slice.
+    #[doc(hidden)]
+    #[inline]
+    fn __element(_dims: &mut Dims) -> Option<DType>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// Takes the descriptions of an op's tensors.
