@@ -1,8 +1,12 @@
 //! Records tensor ops with their shapes inferred, and answers where the time went.
 
+pub mod analyze;
 pub mod model;
 pub mod record;
 
+pub use analyze::{
+    CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary, TraceAnalyzer,
+};
 pub use model::{
     DType, Device, DeviceName, EntryView, OpKind, Outcome, RecordedExecutionTrace,
     RecordedTraceEntry, TraceError, TraceStore, TraceView,

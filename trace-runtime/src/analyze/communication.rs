@@ -1,0 +1,45 @@
+//! Which ops move data between devices or ranks.
+
+use crate::model::{EntryView, OpKind};
+use std::collections::HashMap;
+
+/// What the name of a communication op contains, in lower case.
+const NAME_PARTS: [&str; 12] = [
+    "allreduce",
+    "all_gather",
+    "reduce_scatter",
+    "broadcast",
+    "send",
+    "recv",
+    "comm",
+    "all_reduce",
+    "allgather",
+    "all_to_all",
+    "alltoall",
+    "reducescatter",
+];
+
+/// Tells communication from the rest, asking each name once.
+#[derive(Debug, Default)]
+pub(crate) struct CommunicationRule<'a> {
+    by_name: HashMap<&'a str, bool>,
+}
+
+impl<'a> CommunicationRule<'a> {
+    /// Whether the entry is communication: its kind decides where it has one, else its name.
+    pub(crate) fn holds(&mut self, view: &EntryView<'a>) -> bool {
+        if let Some(kind) = view.kind() {
+            return kind == OpKind::Communication;
+        }
+        let name = view.operation();
+        *self
+            .by_name
+            .entry(name)
+            .or_insert_with(|| names_communication(name))
+    }
+}
+
+fn names_communication(name: &str) -> bool {
+    let name = name.to_lowercase();
+    NAME_PARTS.iter().any(|part| name.contains(part))
+}

@@ -1,0 +1,134 @@
+//! Collapsed stacks: the input of flame graph tools.
+
+use super::forest::NONE;
+use super::grouping::Grouping;
+use super::nesting::{Nesting, parent_index};
+use crate::model::TraceView;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// Deeper ops count towards the op at this depth: a line holds its whole stack, so the text of a
+/// recursion would grow with the square of its depth.
+const MAX_DEPTH: u32 = 512;
+
+pub(crate) fn collapsed<T: TraceView + ?Sized>(trace: &T) -> String {
+    let nesting = Nesting::of(trace);
+    let mut grouping = Grouping::new();
+    let mut stacks = Stacks::default();
+    let mut node_of: Vec<u32> = Vec::with_capacity(trace.entry_count());
+    for (index, view) in trace.views().enumerate() {
+        let group = grouping.group(&view, |view| Some((view.device_id(), view.operation())));
+        // A hand-off keeps its place in the stack: the work was asked for there.
+        let above = parent_index(trace, index, &view).map_or(NONE, |parent| node_of[parent]);
+        let node = stacks.node(above, group);
+        node_of.push(node);
+        let weight = nesting.self_us(index, &view).max(1.0).round() as u64;
+        let sum = &mut stacks.nodes[node as usize].weight;
+        *sum = sum.saturating_add(weight);
+    }
+
+    let frames: Vec<(String, String)> = grouping
+        .keys()
+        .iter()
+        .map(|(device, op)| (escape(device.unwrap_or("unknown")), escape(op)))
+        .collect();
+    let mut lines: Vec<(String, u64)> = stacks
+        .nodes
+        .iter()
+        .map(|node| (stacks.text(node, &frames), node.weight))
+        .collect();
+    lines.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    // Stacks that differ only in the devices of outer ops read the same.
+    lines.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 = kept.1.saturating_add(next.1);
+        }
+        same
+    });
+    let mut text = String::new();
+    for (stack, weight) in lines {
+        let line_break = if text.is_empty() { "" } else { "\n" };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{line_break}{stack} {weight}");
+    }
+    text
+}
+
+/// Every distinct stack once, as a tree of ops and their devices.
+#[derive(Default)]
+struct Stacks {
+    nodes: Vec<Node>,
+    roots: Vec<u32>,
+    inner: HashMap<(u32, u32), u32>,
+}
+
+struct Node {
+    above: u32,
+    depth: u32,
+    /// The number of its op and device.
+    group: u32,
+    weight: u64,
+}
+
+impl Stacks {
+    fn node(&mut self, above: u32, group: u32) -> u32 {
+        let next = self.nodes.len() as u32;
+        let (slot, depth) = match self.nodes.get(above as usize) {
+            Some(outer) if outer.depth == MAX_DEPTH => return above,
+            Some(outer) => (
+                self.inner.entry((above, group)).or_insert(NONE),
+                outer.depth + 1,
+            ),
+            // A table rather than a map: in a flat trace every entry comes by here.
+            None => {
+                if group as usize >= self.roots.len() {
+                    self.roots.resize(group as usize + 1, NONE);
+                }
+                (&mut self.roots[group as usize], 1)
+            }
+        };
+        if *slot == NONE {
+            *slot = next;
+            self.nodes.push(Node {
+                above,
+                depth,
+                group,
+                weight: 0,
+            });
+        }
+        *slot
+    }
+
+    /// `trace;device;outer;inner`, with the device of the innermost.
+    fn text(&self, node: &Node, frames: &[(String, String)]) -> String {
+        let mut ops = vec![node.group];
+        let mut above = node.above;
+        while let Some(outer) = self.nodes.get(above as usize) {
+            ops.push(outer.group);
+            above = outer.above;
+        }
+        let mut text = format!("trace;{}", frames[node.group as usize].0);
+        for group in ops.into_iter().rev() {
+            text.push(';');
+            text.push_str(&frames[group as usize].1);
+        }
+        text
+    }
+}
+
+/// A name that neither ends a frame nor a line: what could is written as `%` and two hex digits for
+/// each of its bytes.
+fn escape(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for c in name.chars() {
+        if matches!(c, ';' | ' ' | '%' | '\u{2028}' | '\u{2029}') || c.is_control() {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(escaped, "%{byte:02X}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}

@@ -1,0 +1,116 @@
+//! Entries put into groups by a borrowed key, and what each group adds up to.
+
+use super::forest::NONE;
+use super::nesting::{Nesting, active_us};
+use crate::model::{EntryView, TraceView};
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Numbers the distinct keys of entries from 0, in the order they are first seen.
+///
+/// The key may depend on nothing but an entry's op, kind, device and tensors: where the storage
+/// numbers those combinations, the key is asked for once each.
+#[derive(Debug)]
+pub(crate) struct Grouping<K> {
+    keys: Vec<K>,
+    ids: HashMap<K, u32>,
+    by_signature: Vec<u32>,
+}
+
+/// A signature that was not seen yet; [`NONE`] is one without a group.
+const UNSEEN: u32 = u32::MAX - 1;
+
+impl<K: Copy + Eq + Hash> Grouping<K> {
+    pub(crate) fn new() -> Self {
+        Grouping {
+            keys: Vec::new(),
+            ids: HashMap::new(),
+            by_signature: Vec::new(),
+        }
+    }
+
+    /// The number of the entry's group; [`NONE`] where it has no key.
+    pub(crate) fn group<'a>(
+        &mut self,
+        view: &EntryView<'a>,
+        key: impl FnOnce(&EntryView<'a>) -> Option<K>,
+    ) -> u32 {
+        let Some(signature) = view.signature() else {
+            return self.number(key(view));
+        };
+        let signature = signature as usize;
+        if signature >= self.by_signature.len() {
+            self.by_signature.resize(signature + 1, UNSEEN);
+        }
+        if self.by_signature[signature] == UNSEEN {
+            self.by_signature[signature] = self.number(key(view));
+        }
+        self.by_signature[signature]
+    }
+
+    fn number(&mut self, key: Option<K>) -> u32 {
+        let Some(key) = key else { return NONE };
+        *self.ids.entry(key).or_insert_with(|| {
+            self.keys.push(key);
+            self.keys.len() as u32 - 1
+        })
+    }
+
+    /// The keys, by number.
+    pub(crate) fn keys(&self) -> &[K] {
+        &self.keys
+    }
+}
+
+/// What the entries of one group add up to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GroupSum {
+    pub(crate) count: usize,
+    /// Without entries inside one of their own group, and without suspended time.
+    pub(crate) total_us: f64,
+    pub(crate) self_us: f64,
+    /// Every entry's duration, whatever it ran inside of.
+    pub(crate) duration_us: f64,
+    pub(crate) memory_bytes: usize,
+}
+
+/// Adds up entries by key, in the order the keys were first seen.
+pub(crate) fn sums_by<'a, T, K>(
+    trace: &'a T,
+    mut key: impl FnMut(&EntryView<'a>) -> Option<K>,
+) -> Vec<(K, GroupSum)>
+where
+    T: TraceView + ?Sized,
+    K: Copy + Eq + Hash,
+{
+    let nesting = Nesting::of(trace);
+    let mut grouping = Grouping::new();
+    let mut inside = Vec::new();
+    if !nesting.is_flat() {
+        let groups: Vec<u32> = trace
+            .views()
+            .map(|view| grouping.group(&view, &mut key))
+            .collect();
+        inside = nesting.inside_own_group(&groups);
+    }
+    let mut sums: Vec<GroupSum> = Vec::new();
+    for (index, view) in trace.views().enumerate() {
+        let group = grouping.group(&view, &mut key);
+        if group == NONE {
+            continue;
+        }
+        let group = group as usize;
+        if group >= sums.len() {
+            sums.resize_with(group + 1, GroupSum::default);
+        }
+        let sum = &mut sums[group];
+        sum.count += 1;
+        sum.duration_us += view.duration_us();
+        sum.self_us += nesting.self_us(index, &view);
+        sum.memory_bytes = sum.memory_bytes.saturating_add(view.memory_bytes());
+        if !inside.get(index).is_some_and(|&inside| inside) {
+            sum.total_us += active_us(&view);
+        }
+    }
+    grouping.keys.into_iter().zip(sums).collect()
+}

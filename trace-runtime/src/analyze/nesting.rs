@@ -1,0 +1,116 @@
+//! Which entry runs inside which on its thread, and what is left of its time without the inner ones.
+
+use super::forest::{Forest, NONE, Visit};
+use crate::model::{EntryView, TraceView};
+
+/// The entries inside of each entry, on the same thread and rank.
+///
+/// A parent on another thread handed work off: the work is not inside of it, and takes nothing from
+/// its self time. A flat trace needs no memory here.
+#[derive(Debug, Default)]
+pub(crate) struct Nesting {
+    parent: Vec<u32>,
+    children_ns: Vec<u64>,
+}
+
+impl Nesting {
+    pub(crate) fn of<T: TraceView + ?Sized>(trace: &T) -> Nesting {
+        let mut nesting = Nesting::default();
+        for (index, view) in trace.views().enumerate() {
+            let Some(parent) = parent_index(trace, index, &view) else {
+                continue;
+            };
+            let above: EntryView<'_> = trace.entry(parent).into();
+            if above.thread() != view.thread() || above.rank() != view.rank() {
+                continue;
+            }
+            if nesting.parent.is_empty() {
+                nesting.parent = vec![NONE; trace.entry_count()];
+                nesting.children_ns = vec![0; trace.entry_count()];
+            }
+            nesting.parent[index] = parent as u32;
+            let sum = &mut nesting.children_ns[parent];
+            *sum = sum.saturating_add(active_ns(&view));
+        }
+        nesting
+    }
+
+    /// Whether no entry is inside another.
+    pub(crate) fn is_flat(&self) -> bool {
+        self.parent.is_empty()
+    }
+
+    /// The index of the entry around this one.
+    pub(crate) fn parent(&self, index: usize) -> Option<usize> {
+        self.parent
+            .get(index)
+            .filter(|&&parent| parent != NONE)
+            .map(|&parent| parent as usize)
+    }
+
+    /// The self time of an entry in nanoseconds.
+    pub(crate) fn self_ns(&self, index: usize, view: &EntryView<'_>) -> u64 {
+        active_ns(view).saturating_sub(self.inside_ns(index))
+    }
+
+    /// The self time of an entry in microseconds; its exact duration where nothing is inside of it.
+    pub(crate) fn self_us(&self, index: usize, view: &EntryView<'_>) -> f64 {
+        match self.inside_ns(index) {
+            0 => active_us(view),
+            inside => active_ns(view).saturating_sub(inside) as f64 / 1000.0,
+        }
+    }
+
+    fn inside_ns(&self, index: usize) -> u64 {
+        self.children_ns.get(index).copied().unwrap_or(0)
+    }
+
+    /// For each entry, whether it runs inside one of its own group; empty for a flat trace.
+    ///
+    /// `group` numbers the groups from 0, with [`NONE`] for entries of no group.
+    pub(crate) fn inside_own_group(&self, group: &[u32]) -> Vec<bool> {
+        let mut inside = vec![false; self.parent.len()];
+        let groups = group.iter().filter(|&&group| group != NONE).max();
+        let mut open = vec![0u32; groups.map_or(0, |&largest| largest as usize + 1)];
+        if !self.is_flat() {
+            Forest::of(&self.parent).walk(|visit| match visit {
+                Visit::Enter(index) => {
+                    if let Some(open) = open.get_mut(group[index] as usize) {
+                        inside[index] = *open > 0;
+                        *open += 1;
+                    }
+                }
+                Visit::Leave(index) => {
+                    if let Some(open) = open.get_mut(group[index] as usize) {
+                        *open -= 1;
+                    }
+                }
+            });
+        }
+        inside
+    }
+}
+
+/// The index of the entry's parent, wherever it ran. One that did not begin before it is none.
+pub(crate) fn parent_index<T: TraceView + ?Sized>(
+    trace: &T,
+    index: usize,
+    view: &EntryView<'_>,
+) -> Option<usize> {
+    trace
+        .index_of_step(view.parent()?)
+        .filter(|&parent| parent < index)
+}
+
+/// The time in which an entry held its thread, in nanoseconds.
+pub(crate) fn active_ns(view: &EntryView<'_>) -> u64 {
+    view.duration_ns().saturating_sub(view.suspended_ns())
+}
+
+/// The time in which an entry held its thread, in microseconds.
+pub(crate) fn active_us(view: &EntryView<'_>) -> f64 {
+    match view.suspended_ns() {
+        0 => view.duration_us(),
+        suspended => view.duration_us() - suspended as f64 / 1000.0,
+    }
+}
