@@ -3,11 +3,12 @@
 use super::chunk::{Chunk, LONG_DURATION, MAX_ROWS, MAX_SIGNATURES, NO_PARENT, Row, SLOT_BITS};
 use super::entry::RecordedTraceEntry;
 use super::error::TraceError;
+use super::memory::StoredMemoryEvent;
 use super::signature::{Fact, Role, push_number, push_tensor};
 use super::store::{Extra, Interner, NO_START, StoredChunk, Thread, TraceStore};
 use super::ticks::{ORIGIN, TickScale};
 use super::view::EntryView;
-use super::{DType, Device, OpKind, Outcome, RecordedExecutionTrace};
+use super::{DType, Device, OpKind, Outcome};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -29,15 +30,16 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug)]
 pub struct TraceStoreBuilder {
-    interner: Interner,
+    pub(super) interner: Interner,
     threads: Vec<Thread>,
     thread_ids: HashMap<(Option<u64>, Option<u32>), u32>,
     open: Vec<OpenChunk>,
     chunks: Vec<StoredChunk>,
-    order: Vec<u32>,
+    pub(super) order: Vec<u32>,
     extras: HashMap<u32, Extra>,
-    metadata: HashMap<String, String>,
-    total_us: Option<f64>,
+    pub(super) memory: Vec<StoredMemoryEvent>,
+    pub(super) metadata: HashMap<String, String>,
+    pub(super) total_us: Option<f64>,
     dense: bool,
     words: Vec<usize>,
 }
@@ -118,6 +120,7 @@ impl Default for TraceStoreBuilder {
             chunks: Vec::new(),
             order: Vec::new(),
             extras: HashMap::new(),
+            memory: Vec::new(),
             metadata: HashMap::new(),
             total_us: None,
             dense: true,
@@ -168,16 +171,7 @@ impl TraceStoreBuilder {
     ///
     /// Fails only when the trace has more than 4 billion entries or 16 million distinct signatures.
     pub fn push(&mut self, entry: &NewEntry<'_>) -> Result<usize, TraceError> {
-        let mut words = std::mem::take(&mut self.words);
-        words.clear();
-        for (role, tensors) in [(Role::Input, entry.inputs), (Role::Output, entry.outputs)] {
-            for (dims, dtype) in tensors {
-                push_tensor(&mut words, role, dims, *dtype, Device::Unknown);
-            }
-        }
-        push_numbers(&mut words, entry.flops, entry.bytes_moved);
-        let signature = self.signature(entry.operation, entry.kind, entry.device_id, &words);
-        self.words = words;
+        let signature = self.signature_id(entry)?;
         let mut extra = Extra {
             suspended_ns: entry.suspended_ns,
             meta: entry.meta.clone(),
@@ -187,7 +181,7 @@ impl TraceStoreBuilder {
         let row = Row {
             start: ticks(entry.start_ns),
             duration: row_duration(entry.duration_ns, &mut extra),
-            signature: signature?,
+            signature,
             outcome: entry.outcome,
             extra: extra != Extra::default(),
             step: self.order.len() as u32,
@@ -206,6 +200,7 @@ impl TraceStoreBuilder {
             chunks: self.chunks,
             order: self.order,
             extras: self.extras,
+            memory: self.memory,
             scale: TickScale::NANOSECONDS,
             dense: self.dense,
             total_us: std::sync::OnceLock::new(),
@@ -216,6 +211,20 @@ impl TraceStoreBuilder {
             drop(store.total_us.set(total));
         }
         store
+    }
+
+    pub(super) fn signature_id(&mut self, entry: &NewEntry<'_>) -> Result<u32, TraceError> {
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        for (role, tensors) in [(Role::Input, entry.inputs), (Role::Output, entry.outputs)] {
+            for (dims, dtype) in tensors {
+                push_tensor(&mut words, role, dims, *dtype, Device::Unknown);
+            }
+        }
+        push_numbers(&mut words, entry.flops, entry.bytes_moved);
+        let signature = self.signature(entry.operation, entry.kind, entry.device_id, &words);
+        self.words = words;
+        signature
     }
 
     fn signature(
@@ -237,7 +246,12 @@ impl TraceStoreBuilder {
         Ok(id)
     }
 
-    fn append(&mut self, thread: ThreadIndex, row: Row, extra: Extra) -> Result<usize, TraceError> {
+    pub(super) fn append(
+        &mut self,
+        thread: ThreadIndex,
+        row: Row,
+        extra: Extra,
+    ) -> Result<usize, TraceError> {
         let index = self.order.len();
         let open = &mut self.open[thread.0 as usize];
         let rows = open.chunk.map(|chunk| &self.chunks[chunk as usize].rows);
@@ -269,7 +283,7 @@ impl TraceStoreBuilder {
         Ok(index)
     }
 
-    fn push_owned(&mut self, entry: &RecordedTraceEntry) -> Result<(), TraceError> {
+    pub(super) fn push_owned(&mut self, entry: &RecordedTraceEntry) -> Result<(), TraceError> {
         let view = EntryView::from(entry);
         let mut words = std::mem::take(&mut self.words);
         words.clear();
@@ -336,14 +350,14 @@ fn push_numbers(words: &mut Vec<usize>, flops: Option<u64>, bytes_moved: Option<
     }
 }
 
-fn ticks(start_ns: Option<i64>) -> u64 {
+pub(super) fn ticks(start_ns: Option<i64>) -> u64 {
     start_ns.map_or(NO_START, |start| {
         ORIGIN.saturating_add_signed(start).min(NO_START - 1)
     })
 }
 
 /// A step as a row holds it; one that a row cannot hold goes to the extra.
-fn row_step(step: Option<usize>, extra: &mut Option<usize>) -> u32 {
+pub(super) fn row_step(step: Option<usize>, extra: &mut Option<usize>) -> u32 {
     match step.map(u32::try_from) {
         Some(Ok(step)) if step != NO_PARENT => step,
         _ => {
@@ -353,7 +367,7 @@ fn row_step(step: Option<usize>, extra: &mut Option<usize>) -> u32 {
     }
 }
 
-fn row_duration(duration_ns: u64, extra: &mut Extra) -> u64 {
+pub(super) fn row_duration(duration_ns: u64, extra: &mut Extra) -> u64 {
     if duration_ns >= LONG_DURATION {
         extra.duration_ns = Some(duration_ns);
         return LONG_DURATION;
@@ -367,41 +381,4 @@ fn differs(said: usize, derived: usize) -> Option<usize> {
 
 fn differs_us(us: f64, ns: f64) -> Option<f64> {
     (us.to_bits() != (ns / 1000.0).to_bits()).then_some(us)
-}
-
-/// Fails only past 4 billion entries or 16 million distinct signatures.
-impl TryFrom<&RecordedExecutionTrace> for TraceStore {
-    type Error = TraceError;
-
-    fn try_from(trace: &RecordedExecutionTrace) -> Result<Self, TraceError> {
-        let mut builder = TraceStoreBuilder::new();
-        for entry in &trace.entries {
-            builder.push_owned(entry)?;
-        }
-        builder.metadata.clone_from(&trace.metadata);
-        builder.total_us = Some(trace.total_duration_us);
-        let mut store = builder.finish();
-        for thread in &mut store.threads {
-            let key = thread.id.map(super::view::thread_name_key);
-            thread.name = key.and_then(|key| store.metadata.get(&key).cloned());
-        }
-        Ok(store)
-    }
-}
-
-impl From<&TraceStore> for RecordedExecutionTrace {
-    fn from(store: &TraceStore) -> Self {
-        use super::view::TraceView as _;
-        let mut metadata = store.metadata.clone();
-        for thread in &store.threads {
-            if let (Some(id), Some(name)) = (thread.id, &thread.name) {
-                metadata.insert(super::view::thread_name_key(id), name.clone());
-            }
-        }
-        RecordedExecutionTrace {
-            entries: store.views().map(|view| view.to_entry()).collect(),
-            total_duration_us: store.total_duration_us(),
-            metadata,
-        }
-    }
 }

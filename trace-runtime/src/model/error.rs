@@ -16,6 +16,11 @@ enum Cause {
     Read(io::Error),
     Write(io::Error),
     Json(serde_json::Error),
+    Text {
+        line: usize,
+        column: usize,
+        message: String,
+    },
     Content(String),
 }
 
@@ -49,6 +54,18 @@ impl TraceError {
         }
     }
 
+    /// Text that is at fault at a line and a column, both from 1.
+    pub(crate) fn text(line: usize, column: usize, message: impl Into<String>) -> TraceError {
+        TraceError {
+            path: None,
+            cause: Cause::Text {
+                line,
+                column,
+                message: message.into(),
+            },
+        }
+    }
+
     /// The same error, saying which file it is about.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> TraceError {
@@ -65,6 +82,7 @@ impl TraceError {
     pub fn position(&self) -> Option<(usize, usize)> {
         match &self.cause {
             Cause::Json(error) if error.line() > 0 => Some((error.line(), error.column())),
+            Cause::Text { line, column, .. } => Some((*line, *column)),
             _ => None,
         }
     }
@@ -85,6 +103,11 @@ impl fmt::Display for TraceError {
                 )
             }
             Cause::Json(error) => write!(f, "not a trace: {error}"),
+            Cause::Text {
+                line,
+                column,
+                message,
+            } => write!(f, "{message} at line {line} column {column}"),
             Cause::Content(message) => f.write_str(message),
         }
     }
@@ -95,7 +118,7 @@ impl std::error::Error for TraceError {
         match &self.cause {
             Cause::Read(error) | Cause::Write(error) => Some(error),
             Cause::Json(error) => Some(error),
-            Cause::Content(_) => None,
+            Cause::Text { .. } | Cause::Content(_) => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::chunk::{Chunk, LONG_DURATION, NO_PARENT, Row, SLOT_BITS};
 use super::entry::RecordedTraceEntry;
+use super::memory::{MemoryEvent, StoredMemoryEvent};
 use super::signature::{Fact, Parts, Role, elements};
 use super::ticks::TickScale;
 use super::view::{EntryView, TraceView};
@@ -24,6 +25,7 @@ pub struct TraceStore {
     /// The keys of the rows, in the order in which ops began.
     pub(super) order: Vec<u32>,
     pub(super) extras: HashMap<u32, Extra>,
+    pub(super) memory: Vec<StoredMemoryEvent>,
     pub(super) scale: TickScale,
     /// Every entry's step is its index.
     pub(super) dense: bool,
@@ -108,6 +110,7 @@ impl TraceStore {
                 .map(|string| string.len() + size_of::<Box<str>>())
                 .sum::<usize>()
             + self.extras.capacity() * size_of::<(u32, Extra)>()
+            + self.memory.capacity() * size_of::<StoredMemoryEvent>()
     }
 
     /// Adds a fact about the run.
@@ -199,6 +202,13 @@ impl TraceView for TraceStore {
             .iter()
             .find(|known| known.id == Some(thread) && known.name.is_some())
             .and_then(|known| known.name.as_deref())
+    }
+
+    fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>> {
+        self.memory.iter().map(|stored| MemoryEvent {
+            device_id: self.string(stored.device),
+            ..stored.event
+        })
     }
 }
 

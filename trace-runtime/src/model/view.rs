@@ -1,6 +1,7 @@
 //! One entry, borrowed from whichever storage holds it.
 
 use super::entry::RecordedTraceEntry;
+use super::memory::{MemoryEvent, events_in};
 use super::signature::{Parts, Role, elements};
 use super::store::StoredEntry;
 use super::trace::RecordedExecutionTrace;
@@ -37,6 +38,9 @@ pub trait TraceView {
 
     /// The name of a thread, where it has one.
     fn thread_name(&self, thread: u64) -> Option<&str>;
+
+    /// What the allocator said while the ops ran, in order; nothing where nobody asked it.
+    fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>>;
 
     /// All entries, in the order in which they began.
     fn views(&self) -> impl Iterator<Item = EntryView<'_>> {
@@ -77,6 +81,10 @@ impl TraceView for RecordedExecutionTrace {
         self.metadata
             .get(&thread_name_key(thread))
             .map(String::as_str)
+    }
+
+    fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>> {
+        events_in(&self.metadata)
     }
 }
 

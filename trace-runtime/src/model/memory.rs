@@ -1,0 +1,122 @@
+//! What an allocator said while the ops ran: every allocation and every release, in order.
+
+use std::collections::HashMap;
+
+/// Memory that was taken or given back.
+///
+/// Readers fill these from traces whose profiler watched the allocator; [`TraceView::memory_events`]
+/// hands them out in the order in which they happened.
+///
+/// [`TraceView::memory_events`]: super::TraceView::memory_events
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryEvent<'a> {
+    /// When, in nanoseconds since the trace began.
+    pub at_ns: i64,
+    /// Bytes taken; given back where below zero.
+    pub bytes: i64,
+    /// The device whose memory it is: `cpu`, `cuda:0`.
+    pub device_id: &'a str,
+    /// The rank it happened on.
+    pub rank: Option<u32>,
+    /// The step of the innermost op that was running on the same thread.
+    pub during: Option<usize>,
+    /// Where the block lies, which pairs its release with its allocation.
+    pub address: Option<u64>,
+    /// Bytes allocated on the device after it, including what was there before the trace began.
+    pub allocated: Option<u64>,
+}
+
+/// A [`MemoryEvent`] whose device is a string of the store.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoredMemoryEvent {
+    pub(super) device: u32,
+    pub(super) event: MemoryEvent<'static>,
+}
+
+/// The metadata key under which a [`RecordedExecutionTrace`](super::RecordedExecutionTrace), whose
+/// fields are given, keeps its memory events: one per line, `-` for what is not known.
+pub(crate) const EVENTS_KEY: &str = "memory.events";
+
+pub(super) fn write_events<'a>(events: impl Iterator<Item = MemoryEvent<'a>>) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for event in events {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{} {}", event.at_ns, event.bytes);
+        let numbers = [
+            event.rank.map(u64::from),
+            event.during.map(|step| step as u64),
+            event.address,
+            event.allocated,
+        ];
+        for number in numbers {
+            let _ = match number {
+                Some(number) => write!(text, " {number}"),
+                None => write!(text, " -"),
+            };
+        }
+        // Last, because a device may be called anything but two lines.
+        let _ = writeln!(text, " {}", event.device_id.replace('\n', " "));
+    }
+    text
+}
+
+/// The events in a trace's metadata; lines that are none are passed over.
+pub(super) fn events_in(
+    metadata: &HashMap<String, String>,
+) -> impl Iterator<Item = MemoryEvent<'_>> {
+    metadata
+        .get(EVENTS_KEY)
+        .into_iter()
+        .flat_map(|text| text.lines())
+        .filter_map(read_event)
+}
+
+fn read_event(line: &str) -> Option<MemoryEvent<'_>> {
+    fn number<T: std::str::FromStr>(word: &str) -> Option<Option<T>> {
+        if word == "-" {
+            return Some(None);
+        }
+        word.parse().ok().map(Some)
+    }
+    let mut words = line.splitn(7, ' ');
+    let mut next = || words.next();
+    Some(MemoryEvent {
+        at_ns: next()?.parse().ok()?,
+        bytes: next()?.parse().ok()?,
+        rank: number(next()?)?,
+        during: number(next()?)?,
+        address: number(next()?)?,
+        allocated: number(next()?)?,
+        device_id: next()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_read_back_and_other_lines_passed_over() {
+        let event = MemoryEvent {
+            at_ns: -5,
+            bytes: -4096,
+            device_id: "npu 3: left",
+            rank: Some(2),
+            during: None,
+            address: Some(u64::MAX),
+            allocated: Some(0),
+        };
+        let other = MemoryEvent {
+            during: Some(7),
+            address: None,
+            device_id: "cpu",
+            ..event
+        };
+        let mut text = write_events([event, other].into_iter());
+        text.push_str("nothing\n1 2 3\n1 x - - - - cpu\n");
+        let metadata = HashMap::from([(EVENTS_KEY.to_owned(), text)]);
+        let read: Vec<_> = events_in(&metadata).collect();
+        assert_eq!(read, [event, other]);
+    }
+}
