@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod model;
 pub mod record;
+pub mod tensors;
 
 pub use analyze::{
     CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary, TraceAnalyzer,

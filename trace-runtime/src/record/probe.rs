@@ -245,7 +245,8 @@ fn array(name: &'static str) -> Option<(&'static str, usize)> {
 }
 
 /// The name is all there is: a trait would need a bound that the function does not have.
-fn dtype_of(element: &str) -> Option<DType> {
+#[inline]
+pub(crate) fn dtype_of(element: &str) -> Option<DType> {
     match element {
         "f32" => Some(DType::F32),
         "f64" => Some(DType::F64),

@@ -1,0 +1,69 @@
+//! candle: tensors, variables and quantised tensors, on whichever device they live.
+
+use crate::model::{DType, Device};
+use crate::record::{TensorLike, TensorSink};
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{DeviceLocation, Tensor, Var};
+
+impl TensorLike for Tensor {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        sink.tensor(self.dims(), dtype(self.dtype()), device(self.device()));
+    }
+}
+
+impl TensorLike for Var {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        self.as_tensor().describe(sink);
+    }
+}
+
+impl TensorLike for QTensor {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        let dtype = match self.dtype() {
+            GgmlDType::F32 => DType::F32,
+            GgmlDType::F16 => DType::F16,
+            GgmlDType::BF16 => DType::BF16,
+            _ => DType::Quantized,
+        };
+        sink.tensor(self.shape().dims(), dtype, device(&self.device()));
+    }
+}
+
+#[inline]
+fn dtype(dtype: candle_core::DType) -> DType {
+    match dtype {
+        candle_core::DType::U8 => DType::U8,
+        candle_core::DType::U32 => DType::U32,
+        candle_core::DType::I16 => DType::I16,
+        candle_core::DType::I32 => DType::I32,
+        candle_core::DType::I64 => DType::I64,
+        candle_core::DType::BF16 => DType::BF16,
+        candle_core::DType::F16 => DType::F16,
+        candle_core::DType::F32 => DType::F32,
+        candle_core::DType::F64 => DType::F64,
+        candle_core::DType::F8E4M3 => DType::F8E4M3,
+        candle_core::DType::F6E2M3 => DType::F6E2M3,
+        candle_core::DType::F6E3M2 => DType::F6E3M2,
+        candle_core::DType::F4 => DType::F4,
+        candle_core::DType::F8E8M0 => DType::F8E8M0,
+        // candle may add types; one that is not listed here counts as unknown.
+        _ => DType::Unknown,
+    }
+}
+
+#[inline]
+fn device(device: &candle_core::Device) -> Device {
+    match device.location() {
+        DeviceLocation::Cpu => Device::Cpu,
+        DeviceLocation::Cuda { gpu_id } => Device::Cuda(ordinal(gpu_id)),
+        DeviceLocation::Metal { gpu_id } => Device::Metal(ordinal(gpu_id)),
+    }
+}
+
+#[inline]
+fn ordinal(gpu: usize) -> u16 {
+    u16::try_from(gpu).unwrap_or(u16::MAX)
+}
