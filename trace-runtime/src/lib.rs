@@ -12,4 +12,11 @@ pub use model::{
     DType, Device, DeviceName, EntryView, OpKind, Outcome, RecordedExecutionTrace,
     RecordedTraceEntry, TraceError, TraceStore, TraceView,
 };
-pub use record::{Element, TensorLike, TensorSink};
+pub use record::{
+    Element, OpHandle, Session, SessionBuilder, SessionError, TensorLike, TensorSink,
+    TraceRecorder, current_op, in_op, record, with_recorder,
+};
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;

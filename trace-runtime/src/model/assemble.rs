@@ -3,6 +3,7 @@
 use super::chunk::{Chunk, LONG_DURATION, NO_PARENT, SLOT_BITS};
 use super::store::{Extra, Interner, StoredChunk, Thread, TraceStore};
 use super::ticks::TickScale;
+use super::{RecordedTraceEntry, TraceView};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -69,6 +70,50 @@ pub(crate) fn assemble(
         many_threads(&mut store, runs, tasks, extras);
     }
     store
+}
+
+/// The rows of one thread as entries, in the order in which they ended, with the thread's own steps.
+pub(crate) fn entries_of(
+    rows: ThreadRows,
+    interner: &mut Interner,
+    scale: TickScale,
+) -> Vec<RecordedTraceEntry> {
+    let uid = rows.uid;
+    let mut store = TraceStore {
+        // Lent for as long as this takes; nothing below can fail to return them.
+        strings: std::mem::take(&mut interner.strings),
+        signatures: std::mem::take(&mut interner.signatures),
+        words: std::mem::take(&mut interner.words),
+        threads: vec![rows.thread],
+        scale,
+        ..TraceStore::default()
+    };
+    let mut index_of = HashMap::new();
+    for (number, (chunk, len)) in rows.chunks.into_iter().enumerate() {
+        for slot in 0..len {
+            if let Some(row) = chunk.row(slot).filter(|row| row.extra) {
+                index_of.insert(row.step, store.order.len() as u32);
+            }
+            store.order.push((number as u32) << SLOT_BITS | slot as u32);
+        }
+        store.chunks.push(StoredChunk {
+            rows: chunk,
+            thread: 0,
+        });
+    }
+    for extra in rows.extras {
+        if let Some(&index) = index_of.get(&extra.step) {
+            add_extra(&mut store, index, extra, |op| match op {
+                OpRef::OnThread { uid: other, step } if other == uid => Some(step as usize),
+                _ => None,
+            });
+        }
+    }
+    let entries = store.views().map(|view| view.to_entry()).collect();
+    interner.strings = store.strings;
+    interner.signatures = store.signatures;
+    interner.words = store.words;
+    entries
 }
 
 /// The rows of one thread, or all tasks, in the order in which they began.

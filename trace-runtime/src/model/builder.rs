@@ -208,7 +208,7 @@ impl TraceStoreBuilder {
         };
         if let Some(total) = self.total_us {
             // The cell was made empty three lines ago.
-            drop(store.total_us.set(total));
+            let _ = store.total_us.set(total);
         }
         store
     }

@@ -133,10 +133,10 @@ impl Chunk {
         }
     }
 
-    /// A chunk of its own with the first `len` rows.
-    pub(crate) fn copy(&self, len: usize) -> Chunk {
-        let copy = Chunk::with_rows(len);
-        for slot in 0..len {
+    /// A chunk of its own with these rows.
+    pub(crate) fn copy(&self, slots: std::ops::Range<usize>) -> Chunk {
+        let copy = Chunk::with_rows(slots.len());
+        for slot in slots {
             if let Some(row) = self.row(slot) {
                 copy.push(row);
             }
@@ -179,7 +179,7 @@ mod tests {
         );
         chunk.renumber(1, 3, 4);
         assert_eq!(chunk.row(1).map(|row| (row.step, row.parent)), Some((3, 4)));
-        assert_eq!(chunk.copy(1).len(), 1);
+        assert_eq!(chunk.copy(1..2).len(), 1);
     }
 }
 

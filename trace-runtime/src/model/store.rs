@@ -429,7 +429,7 @@ impl<'a> StoredEntry<'a> {
 }
 
 /// The signatures of a trace being put together, each kept once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Interner {
     pub(super) strings: Vec<Box<str>>,
     string_ids: HashMap<Box<str>, u32>,

@@ -125,6 +125,11 @@ impl TensorSink {
         self.push([op as usize]);
     }
 
+    /// What is described next are inputs, said at the end of an op.
+    pub(crate) fn begin_inputs(&mut self) {
+        self.role = Role::Input;
+    }
+
     /// What is described next are outputs.
     #[inline]
     pub(crate) fn begin_outputs(&mut self) {

@@ -1,0 +1,61 @@
+//! The trace that `TraceRecorder::current_trace` shows: built on the first look, extended on later ones.
+
+use crate::model::{RecordedExecutionTrace, RecordedTraceEntry};
+use std::cell::{OnceCell, RefCell};
+
+/// What was last shown, and how many rows it covers.
+#[derive(Debug)]
+pub(super) struct LiveTrace {
+    shown: OnceCell<RecordedExecutionTrace>,
+    /// What `shown` held before something changed.
+    stale: RefCell<Option<RecordedExecutionTrace>>,
+}
+
+impl LiveTrace {
+    pub(super) const fn new() -> LiveTrace {
+        LiveTrace {
+            shown: OnceCell::new(),
+            stale: RefCell::new(None),
+        }
+    }
+
+    /// Something has changed since the last look.
+    #[inline]
+    pub(super) fn invalidate(&mut self) {
+        if self.shown.get().is_some() {
+            *self.stale.get_mut() = self.shown.take();
+        }
+    }
+
+    /// The trace, brought up to date with the entries that `since` returns for the number of those
+    /// already there.
+    pub(super) fn get(
+        &self,
+        since: impl FnOnce(usize) -> Vec<RecordedTraceEntry>,
+    ) -> &RecordedExecutionTrace {
+        self.shown.get_or_init(|| {
+            let mut trace = self.stale.take().unwrap_or_default();
+            for entry in since(trace.entries.len()) {
+                insert(&mut trace, entry);
+            }
+            trace
+        })
+    }
+}
+
+/// An op ends after its children and goes before them; they no longer count on their own.
+fn insert(trace: &mut RecordedExecutionTrace, entry: RecordedTraceEntry) {
+    let at = trace
+        .entries
+        .partition_point(|known| known.step < entry.step);
+    if at == trace.entries.len() {
+        return trace.add_entry(entry);
+    }
+    let counted: f64 = trace.entries[at..]
+        .iter()
+        .filter(|child| child.parent == Some(entry.step))
+        .map(|child| child.duration_us - child.suspended_us)
+        .sum();
+    trace.total_duration_us += entry.duration_us - entry.suspended_us - counted;
+    trace.entries.insert(at, entry);
+}
