@@ -83,19 +83,45 @@ where
     T: TraceView + ?Sized,
     K: Copy + Eq + Hash,
 {
+    // A large trace is read from memory once, unless it turns out to be nested.
+    if let Some(sums) = flat_sums_by(trace, &mut key) {
+        return sums;
+    }
     let nesting = Nesting::of(trace);
     let mut grouping = Grouping::new();
-    let mut inside = Vec::new();
-    if !nesting.is_flat() {
-        let groups: Vec<u32> = trace
-            .views()
-            .map(|view| grouping.group(&view, &mut key))
-            .collect();
-        inside = nesting.inside_own_group(&groups);
-    }
-    let mut sums: Vec<GroupSum> = Vec::new();
+    let groups: Vec<u32> = trace
+        .views()
+        .map(|view| grouping.group(&view, &mut key))
+        .collect();
+    let inside = nesting.inside_own_group(&groups);
+    let mut sums = vec![GroupSum::default(); grouping.keys.len()];
     for (index, view) in trace.views().enumerate() {
-        let group = grouping.group(&view, &mut key);
+        if let Some(sum) = sums.get_mut(groups[index] as usize) {
+            sum.add(&view, nesting.self_us(index, &view));
+            if !inside.get(index).is_some_and(|&inside| inside) {
+                sum.total_us += active_us(&view);
+            }
+        }
+    }
+    grouping.keys.into_iter().zip(sums).collect()
+}
+
+/// The same for a trace in which no entry has a parent; `None` if one has.
+fn flat_sums_by<'a, T, K>(
+    trace: &'a T,
+    key: &mut impl FnMut(&EntryView<'a>) -> Option<K>,
+) -> Option<Vec<(K, GroupSum)>>
+where
+    T: TraceView + ?Sized,
+    K: Copy + Eq + Hash,
+{
+    let mut grouping = Grouping::new();
+    let mut sums: Vec<GroupSum> = Vec::new();
+    for view in trace.views() {
+        if view.parent().is_some() {
+            return None;
+        }
+        let group = grouping.group(&view, &mut *key);
         if group == NONE {
             continue;
         }
@@ -104,13 +130,18 @@ where
             sums.resize_with(group + 1, GroupSum::default);
         }
         let sum = &mut sums[group];
-        sum.count += 1;
-        sum.duration_us += view.duration_us();
-        sum.self_us += nesting.self_us(index, &view);
-        sum.memory_bytes = sum.memory_bytes.saturating_add(view.memory_bytes());
-        if !inside.get(index).is_some_and(|&inside| inside) {
-            sum.total_us += active_us(&view);
-        }
+        let us = active_us(&view);
+        sum.add(&view, us);
+        sum.total_us += us;
     }
-    grouping.keys.into_iter().zip(sums).collect()
+    Some(grouping.keys.into_iter().zip(sums).collect())
+}
+
+impl GroupSum {
+    fn add(&mut self, view: &EntryView<'_>, self_us: f64) {
+        self.count += 1;
+        self.duration_us += view.duration_us();
+        self.self_us += self_us;
+        self.memory_bytes = self.memory_bytes.saturating_add(view.memory_bytes());
+    }
 }
