@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod model;
+mod op_macro;
 pub mod record;
 pub mod tensors;
 
@@ -16,6 +17,7 @@ pub use record::{
     Element, OpHandle, Session, SessionBuilder, SessionError, TensorLike, TensorSink,
     TraceRecorder, current_op, in_op, record, with_recorder,
 };
+pub use trace_macros::{TensorLike, traced_op};
 
 #[doc(hidden)]
 #[path = "private.rs"]

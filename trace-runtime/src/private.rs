@@ -2,5 +2,88 @@
 
 pub use crate::model::{DType, Device, OpKind};
 pub use crate::record::op::{AsyncOp, Op, begin, begin_async};
+pub use crate::record::probe::{ended, probe, settled};
 pub use crate::record::site::Site;
 pub use crate::record::{TensorLike, TensorSink};
+pub use std::boxed::Box;
+
+use std::future::Future;
+
+/// Runs a body that has a `return` of its own. Taking it as `FnOnce` lets it return a reborrow.
+#[inline(always)]
+pub fn call<R, F: FnOnce() -> R>(body: F) -> R {
+    body()
+}
+
+/// Stands in a branch that is never taken: the compiler then takes no body to diverge, and knows its type.
+#[cold]
+pub fn unreached<R>() -> R {
+    unreachable!("a branch behind `if false`")
+}
+
+/// Ends an op whose result has a type that cannot be written down.
+#[inline]
+pub fn finish<R>(
+    op: Op,
+    result: R,
+    sync: impl FnOnce(),
+    outputs: impl FnOnce(&R, &mut TensorSink),
+) -> R {
+    if op.is_recording() {
+        sync();
+    }
+    op.end(|sink| outputs(&result, sink));
+    result
+}
+
+/// Ends an op with the future that its function returned.
+pub async fn follow<F: Future>(
+    mut op: AsyncOp,
+    future: F,
+    sync: impl FnOnce(),
+    outputs: impl FnOnce(&F::Output, &mut TensorSink),
+) -> F::Output {
+    let result = op.run(future).await;
+    if op.is_recording() {
+        sync();
+    }
+    op.end(|sink| outputs(&result, sink));
+    result
+}
+
+/// A number of operations or bytes, of whatever type it was computed in.
+pub trait Count {
+    fn count(self) -> u64;
+}
+
+macro_rules! counts {
+    ($($type:ty)*) => {$(
+        impl Count for $type {
+            #[inline]
+            fn count(self) -> u64 {
+                u64::try_from(self).unwrap_or(if self > 0 { u64::MAX } else { 0 })
+            }
+        }
+    )*};
+}
+
+counts!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
+
+impl Count for f32 {
+    #[inline]
+    fn count(self) -> u64 {
+        self as u64
+    }
+}
+
+impl Count for f64 {
+    #[inline]
+    fn count(self) -> u64 {
+        self as u64
+    }
+}
+
+#[inline]
+pub fn count(number: impl Count) -> u64 {
+    number.count()
+}

@@ -1,0 +1,90 @@
+//! What the tokens of a body say. Nothing here parses them.
+
+use crate::function::{Function, outer};
+use crate::signature::any_token;
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use syn::Attribute;
+use syn::parse::{ParseStream, Parser};
+
+/// Moves `#![attributes]` at the top of the body in front of the function, where they mean the same.
+pub(crate) fn lift_inner_attributes(function: &mut Function) {
+    let mut tokens = function.body.stream().into_iter();
+    let (Some(TokenTree::Punct(pound)), Some(TokenTree::Punct(bang))) =
+        (tokens.next(), tokens.next())
+    else {
+        return;
+    };
+    if pound.as_char() != '#' || bang.as_char() != '!' {
+        return;
+    }
+    let parser = |input: ParseStream<'_>| {
+        let attrs = input.call(Attribute::parse_inner)?;
+        let rest: TokenStream = input.parse()?;
+        Ok((attrs, rest))
+    };
+    // Attributes that do not parse stay where they are: the compiler says it better.
+    if let Ok((attrs, rest)) = parser.parse2(function.body.stream()) {
+        function.attrs.extend(attrs.into_iter().map(outer));
+        let mut body = Group::new(Delimiter::Brace, rest);
+        body.set_span(function.body.span());
+        function.body = body;
+    }
+}
+
+/// Whether the body has a `return` in it, be it that of a closure.
+pub(crate) fn has_return(body: &Group) -> bool {
+    any_token(
+        body.stream(),
+        &|token| matches!(token, TokenTree::Ident(ident) if ident == "return"),
+    )
+}
+
+/// Methods that take an iterator by value and so would move a `&mut self` that is one.
+const CONSUMING: [&str; 24] = [
+    "into_iter",
+    "map",
+    "filter",
+    "filter_map",
+    "flat_map",
+    "zip",
+    "chain",
+    "take",
+    "skip",
+    "step_by",
+    "enumerate",
+    "rev",
+    "fold",
+    "collect",
+    "sum",
+    "product",
+    "for_each",
+    "inspect",
+    "peekable",
+    "scan",
+    "count",
+    "last",
+    "bytes",
+    "chars",
+];
+
+/// Whether `&mut self` is certainly still there after the body: it is only ever followed by a field or
+/// by a method that borrows it, and no closure takes it along.
+pub(crate) fn keeps_self(body: &Group) -> bool {
+    keeps_self_in(body.stream())
+}
+
+fn keeps_self_in(tokens: TokenStream) -> bool {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    tokens.iter().enumerate().all(|(at, token)| match token {
+        TokenTree::Group(group) => keeps_self_in(group.stream()),
+        TokenTree::Ident(ident) if ident == "move" => false,
+        TokenTree::Ident(ident) if ident == "self" => {
+            let dot =
+                matches!(tokens.get(at + 1), Some(TokenTree::Punct(dot)) if dot.as_char() == '.');
+            let consumed = matches!(tokens.get(at + 2), Some(TokenTree::Ident(method))
+                if CONSUMING.iter().any(|name| method == name));
+            dot && !consumed
+        }
+        _ => true,
+    })
+}

@@ -1,0 +1,208 @@
+//! Reads what stands in the parentheses of `#[traced_op(…)]`.
+//!
+//! Only the form of each option is checked here; whether it makes sense for the function is decided in
+//! [`validate`](crate::validate).
+
+use crate::diagnostics::{Mistakes, did_you_mean, listed};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Expr, LitStr, Path, Token, parenthesized, token};
+
+/// The options of one attribute, as written.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) name: Option<Given<Expr>>,
+    pub(crate) kind: Option<Given<Ident>>,
+    pub(crate) device: Option<Given<Expr>>,
+    pub(crate) skip: Option<Given<Skip>>,
+    pub(crate) inputs: Option<Given<Vec<Expr>>>,
+    pub(crate) output: Option<Given<Vec<Expr>>>,
+    pub(crate) flops: Option<Given<Expr>>,
+    pub(crate) bytes: Option<Given<Expr>>,
+    pub(crate) meta: Option<Given<Vec<Meta>>>,
+    pub(crate) sync: Option<Given<Expr>>,
+    pub(crate) krate: Option<Given<Path>>,
+}
+
+/// An option's value, with its key as the place to report at.
+#[derive(Clone)]
+pub(crate) struct Given<T> {
+    pub(crate) key: Ident,
+    pub(crate) value: T,
+}
+
+#[derive(Clone)]
+pub(crate) enum Skip {
+    /// `skip(a, b)`: these parameters are not described.
+    Parameters(Vec<Ident>),
+    /// `skip`: this method of an annotated `impl` is left as it is.
+    Method,
+}
+
+/// One `key = value` of `meta(…)`.
+#[derive(Clone)]
+pub(crate) struct Meta {
+    pub(crate) key: String,
+    pub(crate) key_span: Span,
+    pub(crate) value: Expr,
+}
+
+pub(crate) const KEYS: [&str; 11] = [
+    "name", "kind", "device", "skip", "inputs", "output", "flops", "bytes", "meta", "sync", "crate",
+];
+
+impl Options {
+    pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Options {
+        let mut options = Options::default();
+        if tokens.is_empty() {
+            return options;
+        }
+        let parser = |input: ParseStream<'_>| {
+            while !input.is_empty() {
+                if let Err(error) = options.parse_one(input, mistakes) {
+                    mistakes.take(error);
+                    skip_to_comma(input);
+                }
+                if !input.is_empty() {
+                    input.parse::<Token![,]>()?;
+                }
+            }
+            Ok(())
+        };
+        if let Err(error) = parser.parse2(tokens) {
+            mistakes.take(error);
+        }
+        options
+    }
+
+    fn parse_one(&mut self, input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<()> {
+        if let Ok(literal) = input.parse::<LitStr>() {
+            let message = format!("an option needs its key: `name = {:?}`", literal.value());
+            return Err(syn::Error::new(literal.span(), message));
+        }
+        let key = input.call(Ident::parse_any)?;
+        let repeated = match key.to_string().as_str() {
+            "name" => set(&mut self.name, key, value(input, "\"…\"")),
+            "kind" => set(&mut self.kind, key, value(input, "compute")),
+            "device" => set(&mut self.device, key, value(input, "\"cuda:0\"")),
+            "skip" if input.is_empty() || input.peek(Token![,]) => {
+                set(&mut self.skip, key, |_| Ok(Skip::Method))
+            }
+            "skip" => set(&mut self.skip, key, |key| {
+                list(input, "x, y")(key).map(Skip::Parameters)
+            }),
+            "inputs" => set(&mut self.inputs, key, list(input, "&x, &self.weight")),
+            "output" => set(&mut self.output, key, list(input, "&result.0")),
+            "flops" => set(&mut self.flops, key, value(input, "2 * m * n * k")),
+            "bytes" => set(&mut self.bytes, key, value(input, "4 * x.len()")),
+            "meta" => set(&mut self.meta, key, list(input, "layer = self.index")),
+            "sync" => set(&mut self.sync, key, value(input, "device.synchronize()")),
+            "crate" => set(
+                &mut self.krate,
+                key,
+                value(input, "path::to::trace_runtime"),
+            ),
+            written => {
+                let message = match did_you_mean(written, KEYS) {
+                    Some(hint) => format!("`{written}` is not an option of `traced_op`{hint}"),
+                    None => format!(
+                        "`{written}` is not an option of `traced_op`; there are {}",
+                        listed(KEYS)
+                    ),
+                };
+                return Err(syn::Error::new(key.span(), message));
+            }
+        }?;
+        if let Some(key) = repeated {
+            mistakes.at(&key, format_args!("`{key}` is given twice; keep one"));
+        }
+        Ok(())
+    }
+}
+
+/// Keeps the first value; hands back the key of a second.
+fn set<T>(
+    slot: &mut Option<Given<T>>,
+    key: Ident,
+    read: impl FnOnce(&Ident) -> syn::Result<T>,
+) -> syn::Result<Option<Ident>> {
+    let value = read(&key)?;
+    if slot.is_some() {
+        return Ok(Some(key));
+    }
+    *slot = Some(Given { key, value });
+    Ok(None)
+}
+
+/// Reads `= value`.
+fn value<'a, T: Parse>(
+    input: ParseStream<'a>,
+    example: &'a str,
+) -> impl FnOnce(&Ident) -> syn::Result<T> + 'a {
+    move |key| {
+        if !input.peek(Token![=]) {
+            let message = format!("`{key}` takes one value: `{key} = {example}`");
+            return Err(syn::Error::new(key.span(), message));
+        }
+        input.parse::<Token![=]>()?;
+        if input.is_empty() || input.peek(Token![,]) {
+            let message = format!("`{key}` has no value; write `{key} = {example}`");
+            return Err(syn::Error::new(key.span(), message));
+        }
+        let value = input.parse()?;
+        if !input.is_empty() && !input.peek(Token![,]) {
+            return Err(input.error("a comma separates the options"));
+        }
+        Ok(value)
+    }
+}
+
+/// Reads `(value, value, …)`.
+fn list<'a, T: Parse>(
+    input: ParseStream<'a>,
+    example: &'a str,
+) -> impl FnOnce(&Ident) -> syn::Result<Vec<T>> + 'a {
+    move |key| {
+        if !input.peek(token::Paren) {
+            let message = format!("`{key}` takes a list: `{key}({example})`");
+            return Err(syn::Error::new(key.span(), message));
+        }
+        let content;
+        parenthesized!(content in input);
+        let values = Punctuated::<T, Token![,]>::parse_terminated(&content)?;
+        Ok(values.into_iter().collect())
+    }
+}
+
+/// Goes on behind a broken option, so that the ones after it are read too.
+fn skip_to_comma(input: ParseStream<'_>) {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        if input.parse::<TokenTree>().is_err() {
+            return;
+        }
+    }
+}
+
+impl Parse for Meta {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Meta> {
+        let (key, key_span) = if input.peek(LitStr) {
+            let literal: LitStr = input.parse()?;
+            (literal.value(), literal.span())
+        } else {
+            let ident = input.call(Ident::parse_any)?;
+            (ident.unraw().to_string(), ident.span())
+        };
+        if !input.peek(Token![=]) {
+            let message = format!("`{key}` has no value; write `meta({key} = …)`");
+            return Err(syn::Error::new(key_span, message));
+        }
+        input.parse::<Token![=]>()?;
+        Ok(Meta {
+            key,
+            key_span,
+            value: input.parse()?,
+        })
+    }
+}

@@ -1,0 +1,323 @@
+//! What a signature says of the tensors that go in and come out, as far as tokens can tell.
+
+use crate::paths::ends_in;
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::{
+    Attribute, FnArg, GenericArgument, Pat, Path, PathArguments, ReceiverKind, ReturnType,
+    Signature, Token, Type, TypeParamBound,
+};
+
+/// A name that the parameters bind: one per parameter, more where a pattern takes it apart.
+pub(crate) struct Binding {
+    pub(crate) ident: Ident,
+    /// The `#[cfg]`s of its parameter.
+    pub(crate) cfgs: Vec<Attribute>,
+    /// Whether a value of its type could be a tensor.
+    pub(crate) may_hold_tensors: bool,
+    pub(crate) access: Access,
+}
+
+/// How the body gets at a parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// `x: &mut T`: nothing outlives the call, so the tensor can be read again after the body.
+    InPlace {
+        declared_mut: bool,
+    },
+    /// `&mut self`: the same, but the name cannot be bound again.
+    SelfInPlace,
+    /// `x: &T`, or a number.
+    Shared,
+    Other,
+}
+
+pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
+    let mut found = Vec::new();
+    for input in &sig.inputs {
+        match input {
+            FnArg::Receiver(receiver) => {
+                let access = match &receiver.kind {
+                    ReceiverKind::Reference(_, None, Some(_)) => Access::SelfInPlace,
+                    ReceiverKind::Reference(_, _, None) => Access::Shared,
+                    _ => Access::Other,
+                };
+                found.push(Binding {
+                    ident: Ident::new("self", receiver.self_token.span),
+                    cfgs: cfgs(&receiver.attrs),
+                    may_hold_tensors: true,
+                    access,
+                });
+            }
+            FnArg::Typed(typed) => {
+                let may_hold_tensors = !is_scalar(&typed.ty);
+                let cfgs = cfgs(&typed.attrs);
+                bound_by(&typed.pat, &mut |ident, pat| {
+                    found.push(Binding {
+                        ident: ident.clone(),
+                        cfgs: cfgs.clone(),
+                        may_hold_tensors,
+                        access: access(pat, &typed.pat, &typed.ty),
+                    });
+                });
+            }
+        }
+    }
+    found
+}
+
+fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
+    let is_cfg = |attr: &&Attribute| attr.path().is_ident("cfg");
+    attrs.iter().filter(is_cfg).cloned().collect()
+}
+
+fn access(binding: &Pat, parameter: &Pat, ty: &Type) -> Access {
+    let (Pat::Ident(bound), true) = (binding, std::ptr::eq(binding, parameter)) else {
+        return Access::Other;
+    };
+    match without_groups(ty) {
+        _ if bound.by_ref.is_some() || bound.subpat.is_some() => Access::Other,
+        Type::Reference(reference) if reference.mutability.is_none() => Access::Shared,
+        Type::Reference(reference) if reference.lifetime.is_none() => Access::InPlace {
+            declared_mut: bound.mutability.is_some(),
+        },
+        ty if is_scalar(ty) => Access::Shared,
+        _ => Access::Other,
+    }
+}
+
+/// Visits the names in a pattern. Of `whole @ (a, b)` only `whole`: the parts are in it.
+fn bound_by(pat: &Pat, found: &mut impl FnMut(&Ident, &Pat)) {
+    match pat {
+        Pat::Ident(bound) => found(&bound.ident, pat),
+        Pat::Paren(paren) => bound_by(&paren.pat, found),
+        Pat::Reference(reference) => bound_by(&reference.pat, found),
+        Pat::Type(typed) => bound_by(&typed.pat, found),
+        Pat::Tuple(tuple) => tuple.elems.iter().for_each(|pat| bound_by(pat, found)),
+        Pat::TupleStruct(tuple) => tuple.elems.iter().for_each(|pat| bound_by(pat, found)),
+        Pat::Slice(slice) => slice.elems.iter().for_each(|pat| bound_by(pat, found)),
+        Pat::Struct(fields) => fields
+            .fields
+            .iter()
+            .for_each(|field| bound_by(&field.pat, found)),
+        // The cases of `A(x) | B(x)` bind the same names.
+        Pat::Or(or) => or.cases.iter().take(1).for_each(|pat| bound_by(pat, found)),
+        _ => {}
+    }
+}
+
+/// What a function hands back, seen from the code around its body.
+pub(crate) enum Returns {
+    /// Nothing: `()`.
+    Unit,
+    /// `!`: it does not come back.
+    Never,
+    /// A type that can be written in front of the result.
+    Typed(TokenStream),
+    /// A type with an `impl Trait` in it: the body must stand where the compiler expects the result.
+    Opaque(TokenStream),
+    /// `impl Future`: the op is what the future does.
+    Future,
+    /// `Pin<Box<dyn Future>>`: the same, boxed.
+    BoxedFuture(TokenStream),
+}
+
+pub(crate) fn returns(sig: &Signature) -> Returns {
+    let ReturnType::Type(_, ty) = &sig.output else {
+        return Returns::Unit;
+    };
+    let ty = without_groups(ty);
+    match ty {
+        Type::Tuple(tuple) if tuple.elems.is_empty() => Returns::Unit,
+        Type::Never(_) => Returns::Never,
+        Type::ImplTrait(opaque) if sig.asyncness.is_none() && is_plain_future(&opaque.bounds) => {
+            Returns::Future
+        }
+        Type::Path(path) if sig.asyncness.is_none() && is_boxed_future(&path.path) => {
+            Returns::BoxedFuture(quote!(#ty))
+        }
+        _ if mentions_impl(ty) => Returns::Opaque(inferred(ty)),
+        _ => Returns::Typed(quote!(#ty)),
+    }
+}
+
+/// What the result of a function can be, told from its type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    /// Neither a tensor nor a failure: `()`, `f32`.
+    Scalar,
+    /// A failure or a scalar: `Result<(), E>`.
+    FallibleScalar,
+    Anything,
+}
+
+impl ResultKind {
+    /// Whether the result can hold a borrow of a parameter.
+    pub(crate) fn holds_no_borrow(self) -> bool {
+        self != ResultKind::Anything
+    }
+}
+
+pub(crate) fn result_kind(sig: &Signature) -> ResultKind {
+    match &sig.output {
+        ReturnType::Default => ResultKind::Scalar,
+        ReturnType::Type(_, ty) => kind_of(ty),
+    }
+}
+
+fn kind_of(ty: &Type) -> ResultKind {
+    match without_groups(ty) {
+        Type::Tuple(tuple) if tuple.elems.is_empty() => ResultKind::Scalar,
+        Type::Path(path) if ends_in(&path.path, "Result") || ends_in(&path.path, "Option") => {
+            let mut arguments = type_arguments(&path.path);
+            let scalar = arguments
+                .next()
+                .is_none_or(|ty| kind_of(ty) == ResultKind::Scalar);
+            if scalar && arguments.all(is_free_of_lifetimes) {
+                ResultKind::FallibleScalar
+            } else {
+                ResultKind::Anything
+            }
+        }
+        ty @ Type::Path(_) if is_scalar(ty) => ResultKind::Scalar,
+        _ => ResultKind::Anything,
+    }
+}
+
+fn type_arguments(path: &Path) -> impl Iterator<Item = &Type> {
+    let arguments = match path.segments.last().map(|segment| &segment.arguments) {
+        Some(PathArguments::AngleBracketed(arguments)) => Some(&arguments.args),
+        _ => None,
+    };
+    arguments
+        .into_iter()
+        .flatten()
+        .filter_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(ty),
+            _ => None,
+        })
+}
+
+const SCALARS: [&str; 19] = [
+    "f32", "f64", "bool", "usize", "isize", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32",
+    "i64", "i128", "char", "str", "String", "Duration",
+];
+
+/// Types that are never tensors and not worth asking.
+fn is_scalar(ty: &Type) -> bool {
+    match without_groups(ty) {
+        Type::Path(path) => path
+            .path
+            .get_ident()
+            .is_some_and(|ident| SCALARS.iter().any(|scalar| ident == scalar)),
+        Type::Reference(reference) => is_scalar(&reference.elem),
+        _ => false,
+    }
+}
+
+fn is_free_of_lifetimes(ty: &Type) -> bool {
+    !any_token(ty.to_token_stream(), &|token| match token {
+        TokenTree::Punct(punct) => matches!(punct.as_char(), '\'' | '&'),
+        TokenTree::Ident(ident) => ident == "impl",
+        _ => false,
+    })
+}
+
+fn mentions_impl(ty: &Type) -> bool {
+    any_token(
+        ty.to_token_stream(),
+        &|token| matches!(token, TokenTree::Ident(ident) if ident == "impl"),
+    )
+}
+
+/// Whether a token like this is anywhere in the tokens, however deep.
+pub(crate) fn any_token(tokens: TokenStream, wanted: &impl Fn(&TokenTree) -> bool) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => any_token(group.stream(), wanted),
+        token => wanted(&token),
+    })
+}
+
+/// The type with `_` for every `impl Trait`.
+fn inferred(ty: &Type) -> TokenStream {
+    if !mentions_impl(ty) {
+        return quote!(#ty);
+    }
+    match ty {
+        Type::Group(group) => inferred(&group.elem),
+        Type::Paren(paren) => inferred(&paren.elem),
+        Type::Tuple(tuple) => {
+            let elems = tuple.elems.iter().map(inferred);
+            quote!((#(#elems,)*))
+        }
+        Type::Reference(reference) => {
+            let mutability = &reference.mutability;
+            let lifetime = &reference.lifetime;
+            let elem = inferred(&reference.elem);
+            quote!(& #lifetime #mutability #elem)
+        }
+        Type::Array(array) => {
+            let elem = inferred(&array.elem);
+            let len = &array.len;
+            quote!([#elem; #len])
+        }
+        Type::Path(path) if path.qself.is_none() => {
+            let leading = &path.path.leading_colon;
+            let segments = path.path.segments.iter().map(|segment| {
+                let ident = &segment.ident;
+                let PathArguments::AngleBracketed(angle) = &segment.arguments else {
+                    return quote!(#segment);
+                };
+                let arguments = angle.args.iter().map(|argument| match argument {
+                    GenericArgument::Type(ty) => inferred(ty),
+                    other => quote!(#other),
+                });
+                quote!(#ident<#(#arguments),*>)
+            });
+            quote!(#leading #(#segments)::*)
+        }
+        _ => quote!(_),
+    }
+}
+
+/// `impl Future<Output = T> + Send + 'a`. A bound beyond those, such as `Unpin`, may not hold of the
+/// future that would be returned instead; such a function is recorded as a plain one.
+fn is_plain_future(bounds: &syn::punctuated::Punctuated<TypeParamBound, Token![+]>) -> bool {
+    let mut is_future = false;
+    bounds.iter().all(|bound| match bound {
+        TypeParamBound::Trait(bound) if ends_in(&bound.path, "Future") => {
+            is_future = true;
+            true
+        }
+        TypeParamBound::Trait(bound) => bound.path.is_ident("Send"),
+        TypeParamBound::Lifetime(_) | TypeParamBound::PreciseCapture(_) => true,
+        _ => false,
+    }) && is_future
+}
+
+fn is_boxed_future(path: &Path) -> bool {
+    if ends_in(path, "BoxFuture") || ends_in(path, "LocalBoxFuture") {
+        return true;
+    }
+    ends_in(path, "Pin")
+        && type_arguments(path).any(|boxed| {
+            matches!(without_groups(boxed), Type::Path(boxed)
+                if ends_in(&boxed.path, "Box")
+                    && type_arguments(&boxed.path).any(is_future_object))
+        })
+}
+
+fn is_future_object(ty: &Type) -> bool {
+    match without_groups(ty) {
+        Type::TraitObject(object) => is_plain_future(&object.bounds),
+        _ => false,
+    }
+}
+
+fn without_groups(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => without_groups(&group.elem),
+        Type::Paren(paren) => without_groups(&paren.elem),
+        ty => ty,
+    }
+}
