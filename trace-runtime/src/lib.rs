@@ -1,6 +1,7 @@
 //! Records tensor ops with their shapes inferred, and answers where the time went.
 
 pub mod analyze;
+pub mod export;
 pub mod model;
 mod op_macro;
 pub mod record;

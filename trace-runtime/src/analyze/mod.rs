@@ -12,4 +12,5 @@ mod nesting;
 mod summaries;
 
 pub use analyzer::TraceAnalyzer;
+pub(crate) use communication::CommunicationRule;
 pub use summaries::{CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary};

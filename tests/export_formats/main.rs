@@ -1,0 +1,5 @@
+//! What every export promises, whatever the trace: it is valid, it nests, and its times are ours.
+
+mod chrome;
+mod collapsed;
+mod random_trace;

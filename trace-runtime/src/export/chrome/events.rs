@@ -1,0 +1,193 @@
+//! The events of a Chrome trace as text, one to a line.
+
+use super::args::entry_args;
+use super::rows::{Row, Spot};
+use crate::export::json_text::{comma, microseconds, printable};
+use crate::export::memory_curve::Sample;
+use crate::export::timeline::Timeline;
+use crate::model::{EntryView, TraceView};
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Write};
+
+/// Writes events one by one, and what stands before the first and after the last.
+#[derive(Debug)]
+pub(super) struct Events<W> {
+    out: W,
+    count: usize,
+    named: HashSet<u32>,
+}
+
+/// How a device row is called, so that HTA tells what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeviceWork {
+    Compute,
+    Communication,
+    Memory,
+}
+
+impl<W: Write> Events<W> {
+    /// HTA reads line by line up to the events and asks for `"rank": ` with a space.
+    pub(super) fn begin<T: TraceView + ?Sized>(
+        mut out: W,
+        trace: &T,
+        timeline: &Timeline<'_, T>,
+    ) -> io::Result<Self> {
+        out.write_all(b"{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n")?;
+        let ranks: Vec<u32> = timeline.ranks().iter().copied().flatten().collect();
+        if let Some(first) = ranks.first() {
+            let said = trace.metadata().get("world_size");
+            let world = said
+                .and_then(|size| size.parse().ok())
+                .unwrap_or(ranks.len());
+            writeln!(
+                out,
+                "\"distributedInfo\": {{\"rank\": {first}, \"world_size\": {world}}},"
+            )?;
+        }
+        out.write_all(b"\"traceName\": \"trace-runtime\",\n\"metadata\": {")?;
+        let metadata: BTreeMap<_, _> = trace.metadata().iter().collect();
+        for (index, (key, value)) in metadata.into_iter().enumerate() {
+            comma(&mut out, index)?;
+            printable(&mut out, key)?;
+            out.write_all(b": ")?;
+            printable(&mut out, value)?;
+        }
+        out.write_all(b"},\n\"traceEvents\": [")?;
+        Ok(Events {
+            out,
+            count: 0,
+            named: HashSet::new(),
+        })
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.out.write_all(b"\n]}\n")?;
+        self.out.flush()
+    }
+
+    /// Names a row, and its process if this is the first of it.
+    pub(super) fn name_row(&mut self, row: Row, rank: Option<u32>, label: &str) -> io::Result<()> {
+        if self.named.insert(row.pid) {
+            let process = rank.map_or("ops".to_owned(), |rank| format!("rank {rank}"));
+            self.metadata("process_name", row, &process)?;
+        }
+        self.metadata("thread_name", row, label)
+    }
+
+    /// An entry on the row of its thread.
+    pub(super) fn op(&mut self, at: Spot, view: &EntryView<'_>) -> io::Result<()> {
+        self.complete("cpu_op", "", view.operation(), at)?;
+        entry_args(&mut self.out, view)?;
+        if let Some(thread) = view.thread().filter(|&thread| thread != at.row.tid) {
+            write!(self.out, ",\"thread\":{thread}")?;
+        }
+        self.out.write_all(b"}}")
+    }
+
+    /// The call from a thread that put an entry on its device.
+    pub(super) fn launch(&mut self, mut at: Spot, view: &EntryView<'_>) -> io::Result<()> {
+        at.place.end_ns = at.place.start_ns;
+        self.complete("cuda_runtime", "", "cudaLaunchKernel", at)?;
+        self.correlation(view)?;
+        self.out.write_all(b"}}")
+    }
+
+    /// An entry on the row of its device.
+    pub(super) fn device_work(
+        &mut self,
+        at: Spot,
+        stream: u32,
+        view: &EntryView<'_>,
+        work: DeviceWork,
+    ) -> io::Result<()> {
+        let (category, prefix) = match work {
+            DeviceWork::Compute => ("kernel", ""),
+            DeviceWork::Communication => ("kernel", "ncclDevKernel_"),
+            DeviceWork::Memory => ("gpu_memcpy", "Memcpy "),
+        };
+        self.complete(category, prefix, view.operation(), at)?;
+        self.correlation(view)?;
+        let ordinal = view
+            .device_id()
+            .and_then(|device| device.rsplit_once(':')?.1.parse::<u32>().ok());
+        write!(
+            self.out,
+            ",\"stream\":{stream},\"device\":{}}}}}",
+            ordinal.unwrap_or(0)
+        )
+    }
+
+    /// An arrow from the beginning of one entry to the beginning of another.
+    pub(super) fn flow(&mut self, id: usize, from: Spot, to: Spot) -> io::Result<()> {
+        for (phase, at) in [("\"s\"", from), ("\"f\",\"bp\":\"e\"", to)] {
+            self.next()?;
+            write!(
+                self.out,
+                "{{\"ph\":{phase},\"id\":{id},\"cat\":\"handoff\",\"name\":\"handoff\",\
+                 \"pid\":{},\"tid\":{},\"ts\":",
+                at.row.pid, at.row.tid
+            )?;
+            microseconds(&mut self.out, at.place.start_ns)?;
+            self.out.write_all(b"}")?;
+        }
+        Ok(())
+    }
+
+    /// A point of the curve with this name.
+    pub(super) fn counter(&mut self, name: &str, sample: Sample) -> io::Result<()> {
+        self.next()?;
+        self.out.write_all(b"{\"ph\":\"C\",\"name\":")?;
+        printable(&mut self.out, name)?;
+        write!(self.out, ",\"pid\":{},\"ts\":", sample.rank.unwrap_or(0))?;
+        microseconds(&mut self.out, sample.time_ns)?;
+        write!(self.out, ",\"args\":{{\"bytes\":{}}}}}", sample.bytes)
+    }
+
+    /// Everything of a complete event up to the members of its `args`.
+    fn complete(&mut self, category: &str, prefix: &str, name: &str, at: Spot) -> io::Result<()> {
+        self.next()?;
+        write!(self.out, "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":")?;
+        if prefix.is_empty() {
+            printable(&mut self.out, name)?;
+        } else {
+            printable(&mut self.out, &format!("{prefix}{name}"))?;
+        }
+        write!(
+            self.out,
+            ",\"pid\":{},\"tid\":{},\"ts\":",
+            at.row.pid, at.row.tid
+        )?;
+        microseconds(&mut self.out, at.place.start_ns)?;
+        self.out.write_all(b",\"dur\":")?;
+        microseconds(&mut self.out, at.place.end_ns - at.place.start_ns)?;
+        self.out.write_all(b",\"args\":{")
+    }
+
+    /// From 1, as 0 stands for an unknown partner in HTA.
+    fn correlation(&mut self, view: &EntryView<'_>) -> io::Result<()> {
+        write!(
+            self.out,
+            "\"External id\":{},\"correlation\":{}",
+            view.step(),
+            view.step().saturating_add(1)
+        )
+    }
+
+    fn metadata(&mut self, what: &str, row: Row, name: &str) -> io::Result<()> {
+        self.next()?;
+        write!(
+            self.out,
+            "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"name\":",
+            row.pid, row.tid
+        )?;
+        printable(&mut self.out, name)?;
+        self.out.write_all(b"}}")
+    }
+
+    fn next(&mut self) -> io::Result<()> {
+        self.out
+            .write_all(if self.count == 0 { b"\n" } else { b",\n" })?;
+        self.count += 1;
+        Ok(())
+    }
+}

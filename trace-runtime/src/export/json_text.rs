@@ -1,0 +1,85 @@
+//! The pieces of JSON text that exporters write by hand, for speed and for exact digits.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// A string literal, escaped.
+pub(super) fn string<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
+    serde_json::to_writer(out, text).map_err(io::Error::from)
+}
+
+/// A string literal without control characters: viewers print names as they are.
+pub(super) fn printable<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
+    string(out, &without_controls(text))
+}
+
+/// The text with control characters as their pictures (`␊`), and those without one as `\u{fffd}`.
+pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
+    // Bytes first: a name with nothing outside printable ASCII is the rule.
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Cow::Borrowed(text);
+    }
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let picture = |c: char| match c as u32 {
+        low @ 0..0x20 => char::from_u32(0x2400 + low).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        _ if c.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    };
+    Cow::Owned(text.chars().map(picture).collect())
+}
+
+/// Nanoseconds as microseconds with three decimals: exact, where a float would round.
+pub(super) fn microseconds<W: Write>(out: &mut W, ns: u64) -> io::Result<()> {
+    write!(out, "{}.{:03}", ns / 1000, ns % 1000)
+}
+
+/// Lists of dims: `[[64,32],[32,8]]`.
+pub(super) fn shapes<'a, W: Write>(
+    out: &mut W,
+    shapes: impl Iterator<Item = &'a [usize]>,
+) -> io::Result<()> {
+    out.write_all(b"[")?;
+    for (index, dims) in shapes.enumerate() {
+        comma(out, index)?;
+        out.write_all(b"[")?;
+        for (index, dim) in dims.iter().enumerate() {
+            comma(out, index)?;
+            write!(out, "{dim}")?;
+        }
+        out.write_all(b"]")?;
+    }
+    out.write_all(b"]")
+}
+
+/// The comma before every item but the first.
+pub(super) fn comma<W: Write>(out: &mut W, index: usize) -> io::Result<()> {
+    if index > 0 {
+        out.write_all(b",")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_become_pictures_and_the_rest_stays() {
+        assert_eq!(without_controls("a\nb\u{7f}\u{85}é🦀"), "a␊b␡\u{fffd}é🦀");
+        assert!(matches!(without_controls("matmul é"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn microseconds_keep_every_nanosecond() {
+        let text = |ns| {
+            let mut out = Vec::new();
+            microseconds(&mut out, ns).map(|()| String::from_utf8(out))
+        };
+        assert_eq!(text(0).unwrap().unwrap(), "0.000");
+        assert_eq!(text(1_000_007).unwrap().unwrap(), "1000.007");
+        assert_eq!(text(u64::MAX).unwrap().unwrap(), "18446744073709551.615");
+    }
+}

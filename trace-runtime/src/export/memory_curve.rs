@@ -1,0 +1,77 @@
+//! The memory curve that viewers draw above the rows.
+
+use super::tracks::Place;
+use crate::model::{EntryView, TraceView};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// What the curve is called where no allocator was watched: without frees, what is live can only be
+/// less.
+pub(super) const OUTPUTS: &str = "output bytes (upper bound of live memory)";
+
+/// A point of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sample {
+    pub(super) rank: Option<u32>,
+    pub(super) time_ns: u64,
+    pub(super) bytes: u64,
+}
+
+/// Adds up outputs at the moments at which the entries that made them ended.
+///
+/// Holds the entries that are still running, and nothing else.
+#[derive(Debug, Default)]
+pub(super) struct OutputBytes {
+    running: BinaryHeap<Reverse<(u64, Option<u32>, usize)>>,
+    made: HashMap<Option<u32>, u64>,
+}
+
+impl OutputBytes {
+    /// Counts an entry's output from its end on.
+    pub(super) fn add(&mut self, view: &EntryView<'_>, place: Place) {
+        if view.memory_bytes() > 0 {
+            self.running
+                .push(Reverse((place.end_ns, view.rank(), view.memory_bytes())));
+        }
+    }
+
+    /// The next point up to this moment, all outputs of one rank and moment in one.
+    pub(super) fn next_until(&mut self, now_ns: u64) -> Option<Sample> {
+        let &Reverse((time_ns, rank, _)) = self.running.peek()?;
+        if time_ns > now_ns {
+            return None;
+        }
+        let made = self.made.entry(rank).or_default();
+        while let Some(&Reverse((end, other, bytes))) = self.running.peek()
+            && (end, other) == (time_ns, rank)
+        {
+            *made = made.saturating_add(bytes as u64);
+            self.running.pop();
+        }
+        Some(Sample {
+            rank,
+            time_ns,
+            bytes: *made,
+        })
+    }
+}
+
+/// What the allocator said, as points with the device whose memory it is.
+pub(super) fn allocated<T: TraceView + ?Sized>(
+    trace: &T,
+    origin_ns: i64,
+) -> impl Iterator<Item = (&str, Sample)> {
+    let mut sums: HashMap<(Option<u32>, &str), u64> = HashMap::new();
+    trace.memory_events().map(move |event| {
+        let sum = sums.entry((event.rank, event.device_id)).or_default();
+        *sum = event
+            .allocated
+            .unwrap_or(sum.saturating_add_signed(event.bytes));
+        let sample = Sample {
+            rank: event.rank,
+            time_ns: event.at_ns.saturating_sub(origin_ns).max(0) as u64,
+            bytes: *sum,
+        };
+        (event.device_id, sample)
+    })
+}

@@ -1,0 +1,46 @@
+//! Traces written as the files that other tools open.
+//!
+//! | format | type | opens in |
+//! |---|---|---|
+//! | Chrome trace, Kineto dialect | [`ChromeTrace`] | Perfetto, `chrome://tracing`, HTA, speedscope |
+//! | collapsed stacks | [`CollapsedStacks`] | inferno, `flamegraph.pl`, speedscope |
+//!
+//! Each takes any [`TraceView`] and writes as it goes, so memory does not grow with the trace.
+//!
+//! ```
+//! use trace_runtime::RecordedExecutionTrace;
+//! use trace_runtime::export::{ChromeTrace, Exporter};
+//!
+//! let trace = RecordedExecutionTrace::new();
+//! let mut file = Vec::new();
+//! ChromeTrace::new().export(&trace, &mut file)?;
+//! # std::io::Result::Ok(())
+//! ```
+
+mod chrome;
+mod collapsed;
+mod json_text;
+mod memory_curve;
+mod timeline;
+mod tracks;
+
+pub use chrome::ChromeTrace;
+pub use collapsed::CollapsedStacks;
+
+use crate::model::TraceView;
+use std::io;
+
+/// A file format that a trace can be written in.
+pub trait Exporter {
+    /// Writes the whole trace to `out`. Exporters buffer; `out` need not.
+    fn export<T: TraceView + ?Sized, W: io::Write>(&self, trace: &T, out: W) -> io::Result<()>;
+
+    /// The usual ending of a file of this format, without the first dot: `json`, `svg`.
+    fn extension(&self) -> &'static str;
+
+    /// How many entries a file may have before the format's viewers give up on it; none where size
+    /// is no concern.
+    fn entry_limit(&self) -> Option<usize> {
+        None
+    }
+}

@@ -1,0 +1,115 @@
+//! The entries of a trace in the order in which a viewer meets them, on a clock that starts at zero.
+
+use crate::model::{EntryView, TraceView};
+use std::collections::{BTreeSet, HashSet};
+
+/// What must be known of a whole trace before its first entry is written.
+///
+/// Takes memory only for what is out of the ordinary: entries that do not come in the order of their
+/// starts, and parents that handed work to another thread.
+#[derive(Debug)]
+pub(super) struct Timeline<'a, T: ?Sized> {
+    trace: &'a T,
+    order: Option<Vec<u32>>,
+    origin_ns: i64,
+    ranks: BTreeSet<Option<u32>>,
+    handed_off: HashSet<usize>,
+}
+
+/// An entry and its place in time, in nanoseconds since the first moment of the trace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span<'a> {
+    pub(super) view: EntryView<'a>,
+    /// None where it was not recorded: the entry then follows the one before it.
+    pub(super) start_ns: Option<u64>,
+    pub(super) duration_ns: u64,
+}
+
+impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
+    pub(super) fn of(trace: &'a T) -> Self {
+        let mut timeline = Timeline {
+            trace,
+            order: None,
+            origin_ns: 0,
+            ranks: BTreeSet::new(),
+            handed_off: HashSet::new(),
+        };
+        let (mut last, mut sorted) = (i64::MIN, true);
+        for view in trace.views() {
+            if let Some(start) = view.start_ns() {
+                timeline.origin_ns = timeline.origin_ns.min(start);
+                sorted &= last <= start;
+                last = start;
+            }
+            timeline.ranks.insert(view.rank());
+            timeline.note_handoff(&view);
+        }
+        if !sorted {
+            timeline.sort();
+        }
+        timeline
+    }
+
+    /// All entries, earliest first; a parent comes before children that begin with it.
+    pub(super) fn spans(&self) -> impl Iterator<Item = Span<'a>> + '_ {
+        (0..self.trace.entry_count()).map(|position| {
+            let index = match &self.order {
+                Some(order) => order[position] as usize,
+                None => position,
+            };
+            let view: EntryView<'a> = self.trace.entry(index).into();
+            Span {
+                view,
+                start_ns: view.start_ns().map(|start| start.abs_diff(self.origin_ns)),
+                duration_ns: view.duration_ns(),
+            }
+        })
+    }
+
+    /// The ranks of its entries; `None` stands for those without one and comes first.
+    pub(super) fn ranks(&self) -> &BTreeSet<Option<u32>> {
+        &self.ranks
+    }
+
+    /// The moment that is written as zero: the beginning of the trace, or an entry before it.
+    pub(super) fn origin_ns(&self) -> i64 {
+        self.origin_ns
+    }
+
+    /// Whether the entry of this step is the parent of one on another thread.
+    pub(super) fn handed_off(&self, step: usize) -> bool {
+        !self.handed_off.is_empty() && self.handed_off.contains(&step)
+    }
+
+    fn note_handoff(&mut self, view: &EntryView<'a>) {
+        let Some(parent) = view.parent() else { return };
+        let Some(index) = self.trace.index_of_step(parent) else {
+            return;
+        };
+        let above: EntryView<'_> = self.trace.entry(index).into();
+        if above.thread() != view.thread() || above.rank() != view.rank() {
+            self.handed_off.insert(parent);
+        }
+    }
+
+    fn sort(&mut self) {
+        // An entry without a start stays behind the one before it.
+        let mut last = i64::MIN;
+        let starts: Vec<i64> = self
+            .trace
+            .views()
+            .map(|view| {
+                last = view.start_ns().unwrap_or(last);
+                last
+            })
+            .collect();
+        let mut order: Vec<u32> = (0..starts.len() as u32).collect();
+        order.sort_by_key(|&index| starts[index as usize]);
+        self.order = Some(order);
+    }
+}
+
+/// Whether an entry ran on a device other than the host.
+pub(super) fn off_host(view: &EntryView<'_>) -> bool {
+    view.device_id().is_some_and(|device| device != "cpu")
+}

@@ -1,0 +1,301 @@
+//! Puts entries on tracks on which spans only ever nest, as viewers demand.
+
+use super::timeline::Span;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::hash::Hash;
+
+/// The tracks of a trace. A track belongs to a key (a thread, a device); a key has more than one
+/// only where its entries overlap without being inside each other, as those of async tasks do.
+#[derive(Debug)]
+pub(super) struct Tracks<K> {
+    lanes: HashMap<K, Lanes>,
+    track_count: u32,
+}
+
+/// An entry that asks for a place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) step: usize,
+    /// It goes inside of this one if that is still open on a track of the same key.
+    pub(super) parent: Option<usize>,
+    pub(super) start_ns: Option<u64>,
+    pub(super) duration_ns: u64,
+}
+
+impl Request {
+    pub(super) fn of(span: &Span<'_>) -> Request {
+        Request {
+            step: span.view.step(),
+            parent: span.view.parent(),
+            start_ns: span.start_ns,
+            duration_ns: span.duration_ns,
+        }
+    }
+}
+
+/// The place an entry got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Tracks are numbered from 0 in the order in which they are first used.
+    pub(super) track: u32,
+    /// Which track of its key this is.
+    pub(super) lane: u32,
+    pub(super) first_on_track: bool,
+    /// Whether it lies inside its parent.
+    pub(super) nested: bool,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+}
+
+/// An entry that no later entry can go inside of any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Closed {
+    pub(super) track: u32,
+    pub(super) end_ns: u64,
+}
+
+#[derive(Debug, Default)]
+struct Lanes {
+    rows: Vec<Lane>,
+    /// Lanes with something open, by the time at which all of it will have ended.
+    busy: BinaryHeap<Reverse<(u64, u32)>>,
+    free: BTreeSet<u32>,
+    /// The lane of each open entry outside of lane 0, which is searched first.
+    lane_of: HashMap<usize, u32>,
+}
+
+#[derive(Debug)]
+struct Lane {
+    track: u32,
+    /// Outermost first, each inside the one before it.
+    open: Vec<Open>,
+    /// Where its last outermost entry ended: an entry without a start goes here.
+    cursor_ns: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    step: usize,
+    end_ns: u64,
+    /// Where its last child ended, or it began.
+    cursor_ns: u64,
+}
+
+impl<K: Copy + Eq + Hash> Tracks<K> {
+    pub(super) fn new() -> Self {
+        Tracks {
+            lanes: HashMap::new(),
+            track_count: 0,
+        }
+    }
+
+    /// Finds a place for an entry; what cannot be added to any more because of it goes to `closed`.
+    ///
+    /// Entries come in the order of their starts.
+    pub(super) fn place(&mut self, key: K, request: Request, closed: &mut Vec<Closed>) -> Place {
+        let lanes = self.lanes.entry(key).or_default();
+        if let Some(place) = lanes.inside_parent(request, closed) {
+            return place;
+        }
+        let known = self.track_count;
+        let lane = lanes.free_lane(request.start_ns, &mut self.track_count);
+        let mut place = lanes.begin_on(lane, request, closed);
+        place.first_on_track = self.track_count > known;
+        place
+    }
+
+    /// Closes what is still open, track by track.
+    pub(super) fn finish(self, closed: &mut Vec<Closed>) {
+        let mut lanes: Vec<Lane> = self
+            .lanes
+            .into_values()
+            .flat_map(|lanes| lanes.rows)
+            .collect();
+        lanes.sort_by_key(|lane| lane.track);
+        for lane in &mut lanes {
+            lane.close_above(0, closed);
+        }
+    }
+}
+
+impl Lanes {
+    fn inside_parent(&mut self, request: Request, closed: &mut Vec<Closed>) -> Option<Place> {
+        let parent = request.parent?;
+        let in_lane = |lane: &Lane| lane.open.binary_search_by_key(&parent, |open| open.step);
+        let (number, depth) = if let Ok(depth) = in_lane(self.rows.first()?) {
+            (0, depth)
+        } else {
+            let number = *self.lane_of.get(&parent)?;
+            (number, in_lane(&self.rows[number as usize]).ok()?)
+        };
+        let lane = &mut self.rows[number as usize];
+        let above = &lane.open[depth];
+        let start = request.start_ns.unwrap_or(above.cursor_ns);
+        let end = start.saturating_add(request.duration_ns);
+        if start < above.cursor_ns || end > above.end_ns {
+            return None;
+        }
+        for gone in &lane.open[depth + 1..] {
+            self.lane_of.remove(&gone.step);
+        }
+        lane.close_above(depth + 1, closed);
+        lane.open[depth].cursor_ns = end;
+        if number > 0 {
+            self.lane_of.insert(request.step, number);
+        }
+        Some(lane.open(request.step, number, start, end, true))
+    }
+
+    /// The first lane on which nothing is open at this time.
+    fn free_lane(&mut self, start_ns: Option<u64>, track_count: &mut u32) -> u32 {
+        let Some(start) = start_ns else {
+            if self.rows.is_empty() {
+                self.add_lane(track_count);
+            }
+            return 0;
+        };
+        while let Some(&Reverse((end, lane))) = self.busy.peek()
+            && end <= start
+        {
+            self.busy.pop();
+            self.free.insert(lane);
+        }
+        // Lanes that were used again, and entries without a start that are out of order, make a free
+        // lane busy still.
+        let free = |lane: &&u32| self.rows[**lane as usize].cursor_ns <= start;
+        match self.free.iter().find(free) {
+            Some(&lane) => lane,
+            None => self.add_lane(track_count),
+        }
+    }
+
+    fn add_lane(&mut self, track_count: &mut u32) -> u32 {
+        self.rows.push(Lane {
+            track: *track_count,
+            open: Vec::new(),
+            cursor_ns: 0,
+        });
+        *track_count += 1;
+        self.rows.len() as u32 - 1
+    }
+
+    fn begin_on(&mut self, number: u32, request: Request, closed: &mut Vec<Closed>) -> Place {
+        let lane = &mut self.rows[number as usize];
+        for gone in &lane.open {
+            self.lane_of.remove(&gone.step);
+        }
+        lane.close_above(0, closed);
+        let start = request.start_ns.unwrap_or(lane.cursor_ns);
+        let end = start.saturating_add(request.duration_ns);
+        lane.cursor_ns = end;
+        if number > 0 {
+            self.lane_of.insert(request.step, number);
+        }
+        self.free.remove(&number);
+        self.busy.push(Reverse((end, number)));
+        lane.open(request.step, number, start, end, false)
+    }
+}
+
+impl Lane {
+    fn open(&mut self, step: usize, lane: u32, start_ns: u64, end_ns: u64, nested: bool) -> Place {
+        self.open.push(Open {
+            step,
+            end_ns,
+            cursor_ns: start_ns,
+        });
+        Place {
+            track: self.track,
+            lane,
+            first_on_track: false,
+            nested,
+            start_ns,
+            end_ns,
+        }
+    }
+
+    /// Closes the entries from this depth on, innermost first.
+    fn close_above(&mut self, depth: usize, closed: &mut Vec<Closed>) {
+        let track = self.track;
+        closed.extend(self.open.drain(depth..).rev().map(|open| Closed {
+            track,
+            end_ns: open.end_ns,
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(step: usize, parent: Option<usize>, start: u64, end: u64) -> Request {
+        Request {
+            step,
+            parent,
+            start_ns: Some(start),
+            duration_ns: end - start,
+        }
+    }
+
+    /// `track` of each entry, then what closed, in order.
+    fn laid_out(requests: &[Request]) -> (Vec<u32>, Vec<u64>) {
+        let (mut tracks, mut closed) = (Tracks::new(), Vec::new());
+        let places = requests
+            .iter()
+            .map(|&request| tracks.place((), request, &mut closed).track)
+            .collect();
+        tracks.finish(&mut closed);
+        (places, closed.iter().map(|closed| closed.end_ns).collect())
+    }
+
+    #[test]
+    fn children_lie_inside_their_parent_and_siblings_follow_each_other() {
+        let (tracks, closed) = laid_out(&[
+            request(0, None, 0, 100),
+            request(1, Some(0), 0, 40),
+            request(2, Some(1), 10, 40),
+            request(3, Some(0), 40, 100),
+            request(4, None, 100, 110),
+        ]);
+        assert_eq!(tracks, [0; 5]);
+        assert_eq!(closed, [40, 40, 100, 100, 110]);
+    }
+
+    #[test]
+    fn what_overlaps_without_nesting_gets_a_track_of_its_own_and_leaves_it_again() {
+        let (tracks, _) = laid_out(&[
+            request(0, None, 0, 50),
+            request(1, None, 10, 60),
+            request(2, Some(1), 20, 30),
+            request(3, Some(0), 20, 55),
+            request(4, None, 70, 80),
+        ]);
+        assert_eq!(tracks, [0, 1, 1, 2, 0]);
+    }
+
+    #[test]
+    fn entries_without_a_start_follow_each_other_inside_their_parent() {
+        let (mut tracks, mut closed) = (Tracks::new(), Vec::new());
+        let mut place = |step, parent, duration_ns| {
+            let request = Request {
+                step,
+                parent,
+                start_ns: None,
+                duration_ns,
+            };
+            let place = tracks.place((), request, &mut closed);
+            (place.start_ns, place.end_ns, place.nested)
+        };
+        assert_eq!(place(0, None, 100), (0, 100, false));
+        assert_eq!(place(1, Some(0), 30), (0, 30, true));
+        assert_eq!(place(2, Some(0), 30), (30, 60, true));
+        assert_eq!(place(3, None, 5), (100, 105, false));
+    }
+
+    #[test]
+    fn an_empty_child_at_the_end_of_its_parent_is_inside_of_it() {
+        let (tracks, closed) = laid_out(&[request(0, None, 0, 9), request(1, Some(0), 9, 9)]);
+        assert_eq!((tracks, closed), (vec![0, 0], vec![9, 9]));
+    }
+}
