@@ -89,7 +89,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             }
         }
         Returns::Future => {
-            let begin = begin(op, "begin_async");
+            let begin = begin(op, "begin_deferred");
             let run = run(op, &quote!(_));
             let sync = sync_closure(op);
             let outputs = outputs_of_reference(op);
@@ -99,7 +99,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             }
         }
         Returns::BoxedFuture(ty) => {
-            let begin = begin(op, "begin_async");
+            let begin = begin(op, "begin_deferred");
             let run = run(op, ty);
             let sync = sync_closure(op);
             let outputs = outputs_of_reference(op);
@@ -162,9 +162,14 @@ fn begin(op: &TracedOp, begin: &str) -> TokenStream {
     } else {
         hygienic!(|sink| { #describe })
     };
+    let mut site = hygienic!(#private::Site::new(#name)#kind);
+    if op.name_within {
+        // An item inside the static has the method's type in its path, which the macro is not told.
+        site = hygienic!({ struct __Here; #site.within(#private::type_name::<__Here>) });
+    }
     hygienic! {
         #private::#begin(
-            { static __SITE: #private::Site = #private::Site::new(#name)#kind; &__SITE },
+            { static __SITE: #private::Site = #site; &__SITE },
             #inputs,
         )
     }

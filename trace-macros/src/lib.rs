@@ -2,6 +2,7 @@
 
 #[cfg(feature = "enabled")]
 mod body;
+mod derive;
 #[cfg(feature = "enabled")]
 mod diagnostics;
 #[cfg(feature = "enabled")]
@@ -62,6 +63,6 @@ fn expand(
 
 /// derive
 #[proc_macro_derive(TensorLike, attributes(tensor_like))]
-pub fn tensor_like(_: TokenStream) -> TokenStream {
-    TokenStream::new()
+pub fn tensor_like(input: TokenStream) -> TokenStream {
+    derive::expand(input)
 }

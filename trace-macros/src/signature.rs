@@ -66,6 +66,14 @@ pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
     found
 }
 
+/// Whether the function is certainly in an `impl` or a trait: it has a `self` or says `Self`.
+pub(crate) fn is_method(sig: &Signature) -> bool {
+    let says_self = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "Self");
+    sig.receiver().is_some()
+        || any_token(sig.inputs.to_token_stream(), &says_self)
+        || any_token(sig.output.to_token_stream(), &says_self)
+}
+
 fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
     let is_cfg = |attr: &&Attribute| attr.path().is_ident("cfg");
     attrs.iter().filter(is_cfg).cloned().collect()

@@ -16,6 +16,8 @@ pub(crate) struct TracedOp {
     pub(crate) function: Function,
     pub(crate) private: TokenStream,
     pub(crate) name: Expr,
+    /// The name is that of a method, in an `impl` that the macro does not see.
+    pub(crate) name_within: bool,
     pub(crate) kind: Option<Ident>,
     pub(crate) device: Option<Device>,
     pub(crate) inputs: Vec<Described>,
@@ -117,6 +119,9 @@ pub(crate) fn function(
     }
     let bindings = signature::bindings(&function.sig);
     let skipped = skipped(&function, &options, &bindings, mistakes);
+    let name_within = options.name.is_none()
+        && context.type_name.is_none()
+        && signature::is_method(&function.sig);
     let name = name(&function, options.name, context, mistakes);
     let kind = options.kind.and_then(|kind| kind_variant(&kind, mistakes));
     let device = options
@@ -184,6 +189,7 @@ pub(crate) fn function(
         has_return: body::has_return(&function.body),
         private: paths::private(options.krate.map(|krate| krate.value).as_ref()),
         name,
+        name_within,
         kind,
         device,
         inputs,

@@ -1,1 +1,179 @@
-//! `op!`.
+//! `op!`: records a block.
+
+/// Records a block, for code that cannot carry `#[traced_op]`: a part of a function, a foreign call.
+///
+/// The first argument is the name, the last the block; its value is the op's output and the value of the
+/// whole. In between stand the options of [`#[traced_op]`](crate::traced_op), of which `inputs` is the one
+/// to say: there is no signature to find them in.
+///
+/// ```
+/// use trace_runtime::{op, record};
+///
+/// let x = vec![1.0_f32, 2.0, 3.0];
+/// let (y, trace) = record(|| {
+///     op!("softmax", inputs = [&x], {
+///         let sum: f32 = x.iter().map(|x| x.exp()).sum();
+///         x.iter().map(|x| x.exp() / sum).collect::<Vec<f32>>()
+///     })
+/// });
+/// assert_eq!(y.len(), 3);
+/// assert_eq!(trace.entries[0].operation, "softmax");
+/// assert_eq!(trace.entries[0].input_shapes, [[3]]);
+/// assert_eq!(trace.entries[0].output_shape, [3]);
+/// ```
+///
+/// | option | |
+/// |---|---|
+/// | `inputs = [&x, &y]` | the tensors that go in, read before the block |
+/// | `output = [&x]` | the tensors that come out where they are not the block's value, read after it |
+/// | `kind = compute` | what it spends its time on: `compute`, `communication`, `memory`, `io`, `other` |
+/// | `device = "cuda:0"` | where it runs, if not where its tensors are |
+/// | `flops = n`, `bytes = n` | the work it does |
+/// | `meta = [layer = 3]` | words for the reader |
+/// | `sync = device.synchronize()` | run before the end is stamped |
+///
+/// All of them are evaluated only while recording.
+///
+/// ```
+/// # use trace_runtime::{op, record};
+/// extern "C" fn scale(x: *mut f32, len: usize) { /* elsewhere */ }
+///
+/// let mut x = vec![0.0_f32; 8];
+/// let ((), trace) = record(|| {
+///     op!("scale_", kind = compute, inputs = [&x], flops = x.len(), output = [&x], {
+///         scale(x.as_mut_ptr(), x.len());
+///     })
+/// });
+/// assert_eq!(trace.entries[0].output_shape, [8]);
+/// assert_eq!(trace.entries[0].flops, Some(8));
+/// ```
+///
+/// A block that is left early, through `?`, `return` or `break`, is recorded with the outcome `error`, as is
+/// one whose value is an `Err` or `None`. With the feature `enabled` off `op!` is its block.
+#[macro_export]
+macro_rules! op {
+    ($name:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse [$name] [] [] [] [] $($rest)+)
+    };
+    ($($anything:tt)*) => {
+        ::core::compile_error!("write `op!(\"name\", inputs = [&x], { … })`: a name first, the block last")
+    };
+}
+
+/// Takes the options one by one: `[name] [kind] [inputs and facts] [output] [sync] what is left`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __op {
+    (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt inputs = [$($input:expr),* $(,)?], $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k [$($facts)* $([input $input])*] $o $s $($rest)+)
+    };
+    (@parse $n:tt $k:tt $f:tt [] $s:tt output = [$($output:expr),* $(,)?], $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k $f [output $([$output])*] $s $($rest)+)
+    };
+    (@parse $n:tt [] $f:tt $o:tt $s:tt kind = $kind:ident, $($rest:tt)+) => {
+        $crate::__op!(@parse $n [.with_kind($crate::__op!(@kind $kind))] $f $o $s $($rest)+)
+    };
+    (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt device = $device:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k [$($facts)* [device $device]] $o $s $($rest)+)
+    };
+    (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt flops = $flops:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k [$($facts)* [flops $flops]] $o $s $($rest)+)
+    };
+    (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt bytes = $bytes:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k [$($facts)* [bytes $bytes]] $o $s $($rest)+)
+    };
+    (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt
+        meta = [$($key:ident = $value:expr),* $(,)?], $($rest:tt)+
+    ) => {
+        $crate::__op!(@parse $n $k [$($facts)* $([meta $key $value])*] $o $s $($rest)+)
+    };
+    (@parse $n:tt $k:tt $f:tt $o:tt [] sync = $sync:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k $f $o [$sync] $($rest)+)
+    };
+    (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $body:block) => {
+        $crate::__op!(@emit $n $k $f $o $s $body)
+    };
+    (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $key:ident = $($rest:tt)+) => {
+        ::core::compile_error!(::core::concat!(
+            "`op!` does not take `", ::core::stringify!($key), "` here; its options are `inputs`, `output`, \
+             `kind`, `device`, `flops`, `bytes`, `meta` and `sync`, each given once and followed by a comma"
+        ))
+    };
+    (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $($rest:tt)+) => {
+        ::core::compile_error!("`op!` ends with the block that it records: `op!(\"name\", inputs = [&x], { … })`")
+    };
+
+    (@kind compute) => { $crate::__private::OpKind::Compute };
+    (@kind communication) => { $crate::__private::OpKind::Communication };
+    (@kind memory) => { $crate::__private::OpKind::Memory };
+    (@kind io) => { $crate::__private::OpKind::Io };
+    (@kind other) => { $crate::__private::OpKind::Other };
+    (@kind $kind:ident) => {
+        ::core::compile_error!(::core::concat!(
+            "`", ::core::stringify!($kind),
+            "` is not a kind of op; there are `compute`, `communication`, `memory`, `io` and `other`"
+        ))
+    };
+
+    (@fact $sink:ident input $input:expr) => {
+        $crate::__private::probe(&$input).__describe($sink)
+    };
+    (@fact $sink:ident device $device:expr) => { $sink.__device($device) };
+    (@fact $sink:ident flops $flops:expr) => { $sink.__flops($crate::__private::count($flops)) };
+    (@fact $sink:ident bytes $bytes:expr) => { $sink.__bytes($crate::__private::count($bytes)) };
+    (@fact $sink:ident meta $key:ident $value:expr) => {
+        $sink.__meta(::core::stringify!($key), &$value)
+    };
+
+    (@outputs $result:ident $sink:ident) => { $crate::__private::ended($result).__describe($sink) };
+    (@outputs $result:ident $sink:ident output $([$output:expr])*) => {
+        $crate::__private::settled($result).__then($sink, |_, _sink| {
+            $($crate::__private::probe(&$output).__describe(_sink);)*
+        })
+    };
+
+    (@unused) => {};
+    (@unused output $([$output:expr])*) => { $(let _ = &$output;)* };
+
+    (@emit $($anything:tt)*) => { $crate::__op_emit!($($anything)*) };
+}
+
+#[cfg(feature = "enabled")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __op_emit {
+    ([$name:expr] [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
+        let op = $crate::__private::begin(
+            {
+                static SITE: $crate::__private::Site = $crate::__private::Site::new($name)$($kind)*;
+                &SITE
+            },
+            |_sink| { $($crate::__op!(@fact _sink $($fact)*);)* },
+        );
+        $crate::__private::finish(
+            op,
+            // Takes no label: an unlabelled `break` in the block may be for a loop around it.
+            if false { $crate::__private::unreached() } else $body,
+            || { $(let _ = $sync;)? },
+            |_result, _sink| $crate::__op!(@outputs _result _sink $($output)*),
+        )
+    }};
+}
+
+/// Off: the options are type-checked, so that what they name is used, and never evaluated.
+#[cfg(not(feature = "enabled"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __op_emit {
+    ([$name:expr] [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
+        if false {
+            const _: $crate::__private::Site = $crate::__private::Site::new($name)$($kind)*;
+            let _ = |_sink: &mut $crate::TensorSink| {
+                $($crate::__op!(@fact _sink $($fact)*);)*
+                $(let _ = $sync;)?
+                $crate::__op!(@unused $($output)*);
+            };
+        }
+        $body
+    }};
+}

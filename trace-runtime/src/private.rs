@@ -1,10 +1,11 @@
 //! What expanded code names. Not for use by hand: it changes without notice.
 
 pub use crate::model::{DType, Device, OpKind};
-pub use crate::record::op::{AsyncOp, Op, begin, begin_async};
+pub use crate::record::op::{AsyncOp, Op, begin, begin_async, begin_deferred};
 pub use crate::record::probe::{ended, probe, settled};
 pub use crate::record::site::Site;
 pub use crate::record::{TensorLike, TensorSink};
+pub use std::any::type_name;
 pub use std::boxed::Box;
 
 use std::future::Future;
@@ -36,13 +37,14 @@ pub fn finish<R>(
     result
 }
 
-/// Ends an op with the future that its function returned.
+/// Records the future that an op's function returned, from its first poll.
 pub async fn follow<F: Future>(
     mut op: AsyncOp,
     future: F,
     sync: impl FnOnce(),
     outputs: impl FnOnce(&F::Output, &mut TensorSink),
 ) -> F::Output {
+    op.start();
     let result = op.run(future).await;
     if op.is_recording() {
         sync();

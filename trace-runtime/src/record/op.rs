@@ -82,6 +82,17 @@ struct Task {
     suspended: u64,
     paused_at: u64,
     has_returned: bool,
+    /// Described, but not polled yet; nothing is recorded of it then.
+    is_deferred: bool,
+}
+
+/// Describes an async op whose function returned a future; it begins with [`AsyncOp::start`].
+pub fn begin_deferred(site: &'static Site, inputs: impl FnOnce(&mut TensorSink)) -> AsyncOp {
+    let mut op = begin_async(site, inputs);
+    if let Some(task) = &mut op.0 {
+        task.is_deferred = true;
+    }
+    op
 }
 
 /// Begins an async op; called at its first poll.
@@ -105,6 +116,7 @@ pub fn begin_async(site: &'static Site, inputs: impl FnOnce(&mut TensorSink)) ->
             suspended: 0,
             paused_at: start,
             has_returned: false,
+            is_deferred: false,
         })
     }))
 }
@@ -113,6 +125,20 @@ impl AsyncOp {
     /// Whether this execution is being recorded.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// The first poll of a deferred op: it begins now, inside of what runs now.
+    pub fn start(&mut self) {
+        if let Some(task) = self.0.as_deref_mut() {
+            task.is_deferred = false;
+            state::with_active(|recorder| {
+                if task.is_of(recorder.session()) {
+                    task.parent = recorder.current();
+                    task.start = recorder.now();
+                    task.paused_at = task.start;
+                }
+            });
+        }
     }
 
     /// Drives `body`. What begins while it is polled is inside of this op, on whichever thread.
@@ -141,7 +167,7 @@ impl AsyncOp {
 
 impl Drop for AsyncOp {
     fn drop(&mut self) {
-        if let Some(task) = self.0.take() {
+        if let Some(task) = self.0.take().filter(|task| !task.is_deferred) {
             let outcome = if std::thread::panicking() {
                 Outcome::Panicked
             } else if task.has_returned {
