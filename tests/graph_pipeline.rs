@@ -1,0 +1,92 @@
+//! The trace of several devices names each of them, and shows their communication inside the step that
+//! waits for it.
+#![cfg(feature = "enabled")]
+
+#[path = "../examples/pipeline/graph.rs"]
+mod graph;
+mod tree;
+
+use graph::{HIDDEN, INPUTS, OUTPUTS, train};
+use std::collections::BTreeMap;
+use trace_runtime::{OpKind, Session, TraceAnalyzer};
+
+const ROWS: [usize; 3] = [8, 24, 8];
+const STEPS: usize = 2;
+
+/// One test, because a session records every thread of the process.
+#[test]
+fn devices_compute_their_rows_and_sum_their_gradients() {
+    let session = Session::start().expect("no other session");
+    let weights = train(&ROWS, STEPS);
+    let trace = session.finish();
+
+    assert!(
+        weights
+            .iter()
+            .all(|weight| weight.iter().all(|x| x.is_finite()))
+    );
+    // Each device adds up the same numbers in an order of its own.
+    for other in &weights[1..] {
+        assert!(other.abs_diff_eq_all(&weights[0]));
+    }
+
+    let runs = ROWS.len() * STEPS;
+    let expected = BTreeMap::from([
+        ("step", runs),
+        ("matmul", 5 * runs),
+        ("relu", runs),
+        ("relu_backward", runs),
+        ("subtract", runs),
+        ("transpose", 3 * runs),
+        ("all_reduce", 2 * runs),
+        ("descend", 2 * runs),
+    ]);
+    assert_eq!(tree::counts(&trace), expected);
+    assert_eq!(tree::depth(&trace), 2);
+
+    for entry in &trace.entries {
+        let device = entry.device_id.as_deref().expect("every op has a device");
+        let step = tree::parent(&trace, entry).unwrap_or(entry);
+        assert_eq!(step.operation, "step");
+        assert_eq!(step.device_id.as_deref(), Some(device));
+        if entry.operation == "all_reduce" {
+            assert_eq!(entry.kind, Some(OpKind::Communication));
+            assert_ne!(entry.thread, step.thread);
+            assert_eq!(
+                entry.input_shapes[..],
+                *std::slice::from_ref(&entry.output_shape)
+            );
+            assert_eq!(entry.bytes_moved, Some(2 * entry.memory_bytes as u64));
+        }
+    }
+    tree::assert_matmuls_follow_the_formula(&trace);
+
+    for (index, rows) in ROWS.into_iter().enumerate() {
+        let device = format!("npu:{index}");
+        let shapes: Vec<_> = tree::of(&trace, "matmul")
+            .filter(|entry| entry.device_id.as_deref() == Some(&device))
+            .map(|entry| entry.input_shapes.clone())
+            .take(5)
+            .collect();
+        let expected = [
+            [[rows, INPUTS], [INPUTS, HIDDEN]],
+            [[rows, HIDDEN], [HIDDEN, OUTPUTS]],
+            [[HIDDEN, rows], [rows, OUTPUTS]],
+            [[rows, OUTPUTS], [OUTPUTS, HIDDEN]],
+            [[INPUTS, rows], [rows, HIDDEN]],
+        ];
+        assert_eq!(shapes, expected);
+    }
+    let balance = TraceAnalyzer::load_balance_metrics(&trace).expect("three devices");
+    assert_eq!(balance.device_count, 3);
+}
+
+trait AlmostEqual {
+    fn abs_diff_eq_all(&self, other: &Self) -> bool;
+}
+
+impl AlmostEqual for ndarray::Array2<f32> {
+    fn abs_diff_eq_all(&self, other: &Self) -> bool {
+        self.iter().zip(other).all(|(a, b)| (a - b).abs() < 1e-4)
+    }
+}
