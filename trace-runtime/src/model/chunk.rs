@@ -43,9 +43,12 @@ pub(crate) struct Row {
     pub(crate) parent: u32,
 }
 
+/// A row as it is stored.
+pub(crate) type PackedRow = [u64; 3];
+
 impl Row {
     #[inline]
-    fn pack(self) -> [u64; 3] {
+    pub(crate) fn pack(self) -> PackedRow {
         let facts = self.duration.min(LONG_DURATION)
             | u64::from(self.signature) << DURATION_BITS
             | u64::from(self.outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
@@ -97,15 +100,19 @@ impl Chunk {
     }
 
     /// Appends a row, or says that the chunk is full. Only the thread that owns the chunk calls this.
-    #[inline]
     pub(crate) fn push(&self, row: Row) -> bool {
+        self.push_packed(row.pack())
+    }
+
+    #[inline]
+    pub(crate) fn push_packed(&self, [start, facts, steps]: PackedRow) -> bool {
         let len = self.len.load(Ordering::Relaxed);
         let Some(slot) = self.rows.get(len as usize) else {
             return false;
         };
-        for (word, value) in slot.iter().zip(row.pack()) {
-            word.store(value, Ordering::Relaxed);
-        }
+        slot[0].store(start, Ordering::Relaxed);
+        slot[1].store(facts, Ordering::Relaxed);
+        slot[2].store(steps, Ordering::Relaxed);
         self.len.store(len + 1, Ordering::Release);
         true
     }

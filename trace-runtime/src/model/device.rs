@@ -70,24 +70,22 @@ impl Device {
     }
 
     /// Sixteen bits that stand for this device in a signature.
+    #[inline]
     pub(crate) fn code(self) -> u16 {
-        let ordinal = |family: u16, number: u16| {
-            if number < ORDINALS {
-                family * ORDINALS + number
-            } else {
-                let name = format!("{}:{number}", FAMILIES[usize::from(family) - 1]);
-                NAMED | intern(&name).0
-            }
+        let (family, number) = match self {
+            Device::Unknown => return 0,
+            Device::Cpu => return 1,
+            Device::Cuda(number) => (1, number),
+            Device::Metal(number) => (2, number),
+            Device::Rocm(number) => (3, number),
+            Device::Vulkan(number) => (4, number),
+            Device::Wgpu(number) => (5, number),
+            Device::Named(name) => return NAMED | name.0,
         };
-        match self {
-            Device::Unknown => 0,
-            Device::Cpu => 1,
-            Device::Cuda(number) => ordinal(1, number),
-            Device::Metal(number) => ordinal(2, number),
-            Device::Rocm(number) => ordinal(3, number),
-            Device::Vulkan(number) => ordinal(4, number),
-            Device::Wgpu(number) => ordinal(5, number),
-            Device::Named(name) => NAMED | name.0,
+        if number < ORDINALS {
+            family * ORDINALS + number
+        } else {
+            far_ordinal(family, number)
         }
     }
 
@@ -163,6 +161,13 @@ impl fmt::Debug for DeviceName {
 fn names() -> &'static RwLock<Vec<&'static str>> {
     static NAMES: OnceLock<RwLock<Vec<&'static str>>> = OnceLock::new();
     NAMES.get_or_init(|| RwLock::new(vec![OVERFULL]))
+}
+
+/// An ordinal that has no code of its own is kept by name.
+#[cold]
+fn far_ordinal(family: u16, number: u16) -> u16 {
+    let name = format!("{}:{number}", FAMILIES[usize::from(family) - 1]);
+    NAMED | intern(&name).0
 }
 
 fn intern(name: &str) -> DeviceName {

@@ -3,10 +3,10 @@
 use super::clock::{Clock, wall_clock_ns};
 use super::log::Shared;
 use super::overhead;
-use super::recorder::DEFAULT_LIMIT;
 use super::schedule::Schedule;
 use super::session::{Session, SessionError, Settings};
 use super::state::{self, Running};
+use super::target::DEFAULT_LIMIT;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;

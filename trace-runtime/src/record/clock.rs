@@ -7,16 +7,29 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Where a recorder takes its time from.
 #[derive(Debug, Clone)]
 pub(crate) enum Clock {
-    /// The processor's cycle counter where it is invariant, else the system's monotonic clock.
-    Counter(&'static quanta::Clock),
+    /// The time stamp counter, found to be invariant and what `quanta` reads.
+    #[cfg(target_arch = "x86_64")]
+    TimeStampCounter(&'static quanta::Clock),
+    /// Whatever `quanta` reads: another processor's cycle counter, else the monotonic clock.
+    Quanta(&'static quanta::Clock),
     /// One step further each time it is read, for tests.
     Stepped { now: u64, step: u64 },
 }
 
 impl Clock {
     pub(crate) fn counter() -> Clock {
-        static CLOCK: OnceLock<quanta::Clock> = OnceLock::new();
-        Clock::Counter(CLOCK.get_or_init(quanta::Clock::new))
+        static CLOCK: OnceLock<(quanta::Clock, bool)> = OnceLock::new();
+        let (clock, reads_tsc) = CLOCK.get_or_init(|| {
+            let clock = quanta::Clock::new();
+            let reads_tsc = reads_time_stamp_counter(&clock);
+            (clock, reads_tsc)
+        });
+        #[cfg(target_arch = "x86_64")]
+        if *reads_tsc {
+            return Clock::TimeStampCounter(clock);
+        }
+        let _ = reads_tsc;
+        Clock::Quanta(clock)
     }
 
     /// A clock that advances `step` nanoseconds each time it is read.
@@ -28,7 +41,9 @@ impl Clock {
     #[inline]
     pub(crate) fn now(&mut self) -> u64 {
         match self {
-            Clock::Counter(clock) => clock.raw(),
+            #[cfg(target_arch = "x86_64")]
+            Clock::TimeStampCounter(_) => time_stamp_counter(),
+            Clock::Quanta(clock) => clock.raw(),
             Clock::Stepped { now, step } => {
                 *now += *step;
                 *now
@@ -39,7 +54,9 @@ impl Clock {
     /// How ticks become nanoseconds since `base`.
     pub(crate) fn scale(&self, base: u64) -> TickScale {
         let rate = match self {
-            Clock::Counter(clock) => clock.delta_as_nanos(0, 1 << 32),
+            #[cfg(target_arch = "x86_64")]
+            Clock::TimeStampCounter(clock) => clock.delta_as_nanos(0, 1 << 32),
+            Clock::Quanta(clock) => clock.delta_as_nanos(0, 1 << 32),
             Clock::Stepped { .. } => 1 << 32,
         };
         TickScale::new(base, rate)
@@ -48,11 +65,36 @@ impl Clock {
     /// What is read, for the trace's metadata.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Clock::Counter(clock) if clock.delta_as_nanos(0, 1 << 32) == 1 << 32 => "monotonic",
-            Clock::Counter(_) => "cycle counter",
+            #[cfg(target_arch = "x86_64")]
+            Clock::TimeStampCounter(_) => "time stamp counter",
+            Clock::Quanta(clock) if clock.delta_as_nanos(0, 1 << 32) == 1 << 32 => "monotonic",
+            Clock::Quanta(_) => "cycle counter",
             Clock::Stepped { .. } => "stepped",
         }
     }
+}
+
+/// The call that `quanta` makes, without the calls around it: they cost as much again as the read.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[allow(unsafe_code, reason = "the intrinsic is declared unsafe")]
+fn time_stamp_counter() -> u64 {
+    // SAFETY: `rdtsc` reads a register and has no precondition; every x86-64 processor has it, and it
+    // is only called where `quanta` has found the counter usable by executing the same instruction.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Whether `clock` reads the time stamp counter: between two reads of it lies its own.
+#[cfg(target_arch = "x86_64")]
+fn reads_time_stamp_counter(clock: &quanta::Clock) -> bool {
+    let before = time_stamp_counter();
+    let read = clock.raw();
+    (before..=time_stamp_counter()).contains(&read)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn reads_time_stamp_counter(_clock: &quanta::Clock) -> bool {
+    false
 }
 
 /// The wall-clock time, once per session: everything else is counted from it in ticks.

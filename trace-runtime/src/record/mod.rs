@@ -20,6 +20,7 @@ mod signatures;
 mod sink;
 pub(crate) mod site;
 mod state;
+mod target;
 mod tensors;
 
 pub use builder::SessionBuilder;

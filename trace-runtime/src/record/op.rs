@@ -1,7 +1,7 @@
 //! What expanded code holds while an op runs.
 
 use super::log::Shared;
-use super::recorder::{EndedTask, Linked, Opened};
+use super::recorder::{EndedTask, GuardedOp, Linked};
 use super::sink::TensorSink;
 use super::site::Site;
 use super::state;
@@ -14,55 +14,53 @@ use std::sync::{Arc, Weak};
 /// An op that is running. Dropped without [`end`](Self::end), it was left through `?` or a panic.
 #[derive(Debug)]
 #[must_use]
-pub struct Op(Opened);
+pub struct Op(Option<GuardedOp>);
 
 /// Begins an op. `inputs` runs only while recording, and the clock is read after it.
 #[inline]
 pub fn begin(site: &'static Site, inputs: impl FnOnce(&mut TensorSink)) -> Op {
     if !state::is_anyone_recording() {
-        return Op(Opened::NOTHING);
+        return Op(None);
     }
-    let opened = state::with_active(|recorder| recorder.begin_guarded(site, inputs));
-    Op(opened.unwrap_or(Opened::NOTHING))
+    Op(state::with_active(|recorder| recorder.begin_guarded(site, inputs)).flatten())
 }
 
 impl Op {
     /// Whether this execution is being recorded.
     #[inline]
     pub fn is_recording(&self) -> bool {
-        !self.0.is_nothing()
+        self.0.is_some()
     }
 
     /// Ends the op: the clock is read first, then `outputs` runs if it is being recorded.
     #[inline]
     pub fn end(self, outputs: impl FnOnce(&mut TensorSink)) {
-        let opened = self.0;
-        // Not a leak: there is nothing in it. Its drop is for those who never come here.
-        std::mem::forget(self);
-        if !opened.is_nothing() {
-            state::with_any(|recorder| recorder.end_guarded(opened, Outcome::Ok, outputs));
+        if let Some(guarded) = &self.0 {
+            // A description that panics leaves the op to its drop.
+            state::with_any(|recorder| recorder.end_guarded(guarded, Outcome::Ok, outputs));
         }
+        std::mem::forget(self);
     }
 }
 
 impl Drop for Op {
     #[inline]
     fn drop(&mut self) {
-        if !self.0.is_nothing() {
-            abandon(self.0);
+        if let Some(guarded) = &self.0 {
+            abandon(guarded);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn abandon(opened: Opened) {
+fn abandon(guarded: &GuardedOp) {
     let outcome = if std::thread::panicking() {
         Outcome::Panicked
     } else {
         Outcome::Error
     };
-    state::with_any(|recorder| recorder.end_guarded(opened, outcome, |_| {}));
+    state::with_any(|recorder| recorder.end_guarded(guarded, outcome, |_| {}));
 }
 
 /// An async op that is running. Its nesting and its busy time follow the task, not the thread.

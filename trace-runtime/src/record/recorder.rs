@@ -2,18 +2,14 @@
 
 use super::clock::Clock;
 use super::live_trace::LiveTrace;
-use super::log::{Shared, ThreadLog};
-use super::signatures::SignatureCache;
-use super::sink::TensorSink;
+use super::log::Shared;
+use super::sink::{Said, TensorSink};
 use super::site::Site;
-use crate::model::assemble::{OpRef, RawExtra, ThreadRows, assemble, entries_of};
-use crate::model::chunk::{Chunk, LONG_DURATION, MAX_ROWS, NO_PARENT, Row};
-use crate::model::{
-    DType, Device, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStore,
-};
-use std::collections::HashMap;
+use super::target::Target;
+use crate::model::assemble::{OpRef, RawExtra};
+use crate::model::chunk::{LONG_DURATION, NO_PARENT, Row};
+use crate::model::{DType, Device, Outcome, RecordedExecutionTrace};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Records the ops of one thread.
 ///
@@ -42,79 +38,54 @@ use std::sync::atomic::Ordering;
 /// ```
 #[derive(Debug)]
 pub struct TraceRecorder {
-    pub(super) sink: TensorSink,
-    frames: Vec<Frame>,
-    cache: SignatureCache,
-    target: Option<Target>,
+    /// What `state` said when the target was chosen.
+    pub(super) seen: u32,
+    /// Differs between any two recordings, so that an op never ends in one it did not begin in.
+    generation: u32,
     next_step: u32,
     /// The innermost open op of this thread, or [`NO_PARENT`].
     parent: u32,
     /// The op of another thread or task that stands around this one.
     link: Option<OpRef>,
-    /// Differs between any two recordings, so that an op never ends in one it did not begin in.
-    generation: u32,
-    /// What `state` said when the target was chosen.
-    pub(super) seen: u32,
+    target: Option<Target>,
+    sink: TensorSink,
+    /// What [`begin_op`](Self::begin_op) and [`begin_nested`](Self::begin_nested) opened.
+    frames: Vec<Frame>,
+    /// Of ops that are open.
+    extras: Vec<RawExtra>,
     live: LiveTrace,
 }
 
-/// Where the rows go.
-#[derive(Debug)]
-struct Target {
-    clock: Clock,
-    base: u64,
-    shared: Arc<Shared>,
-    log: Arc<ThreadLog>,
-    chunk: Arc<Chunk>,
-    next_rows: usize,
-    full: bool,
-    owned: bool,
-    sample: u32,
-    seen_of_site: Vec<u32>,
-    names: HashMap<String, u32>,
-}
-
-/// An open op.
-#[derive(Debug)]
-struct Frame {
+/// An op that is open.
+#[derive(Debug, Clone, Copy)]
+struct OpenOp {
     start: u64,
-    base: u32,
     step: u32,
     parent: u32,
+    said: Said,
+    has_extra: bool,
+}
+
+/// An op that the recorder itself keeps open.
+#[derive(Debug)]
+struct Frame {
+    op: OpenOp,
     opened_by: OpenedBy,
-    extra: Option<Box<RawExtra>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenedBy {
     BeginOp,
     BeginNested,
-    Guard,
 }
 
-/// An op that a guard holds open: how deep it lies, in which recording.
+/// An op that a guard keeps open, in which recording, above how many frames.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Opened {
+pub(super) struct GuardedOp {
+    op: OpenOp,
     depth: u32,
     generation: u32,
 }
-
-impl Opened {
-    pub(super) const NOTHING: Opened = Opened {
-        depth: u32::MAX,
-        generation: 0,
-    };
-
-    #[inline]
-    pub(super) fn is_nothing(self) -> bool {
-        self.depth == u32::MAX
-    }
-}
-
-/// A thread's chunks grow from the first to the second: short threads stay small.
-const FIRST_ROWS: usize = 64;
-/// What a recorder of its own may fill before it drops and counts.
-pub(super) const DEFAULT_LIMIT: usize = 1 << 30;
 
 impl TraceRecorder {
     /// A recorder of its own.
@@ -128,15 +99,9 @@ impl TraceRecorder {
         TraceRecorder::with_clock(Clock::stepped(step_ns), None)
     }
 
-    pub(super) fn with_clock(mut clock: Clock, thread: Option<u64>) -> TraceRecorder {
-        let shared = Arc::new(Shared::new(DEFAULT_LIMIT, None, 1));
-        let log = shared.add_log(thread, None);
-        let base = match &clock {
-            Clock::Counter(_) => clock.now(),
-            Clock::Stepped { .. } => 0,
-        };
+    pub(super) fn with_clock(clock: Clock, thread: Option<u64>) -> TraceRecorder {
         let mut recorder = TraceRecorder::idle();
-        recorder.target = Some(Target::new(clock, base, shared, log, true));
+        recorder.target = Some(Target::of_its_own(clock, thread));
         recorder.generation = super::state::new_generation();
         recorder
     }
@@ -144,43 +109,35 @@ impl TraceRecorder {
     /// A recorder that records nothing yet.
     pub(super) const fn idle() -> TraceRecorder {
         TraceRecorder {
-            sink: TensorSink::new(),
-            frames: Vec::new(),
-            cache: SignatureCache::new(),
-            target: None,
+            seen: 0,
+            generation: 0,
             next_step: 0,
             parent: NO_PARENT,
             link: None,
-            generation: 0,
-            seen: 0,
+            target: None,
+            sink: TensorSink::new(),
+            frames: Vec::new(),
+            extras: Vec::new(),
             live: LiveTrace::new(),
         }
     }
 
     /// Makes this the recorder of a thread in a session, or of nothing.
-    pub(super) fn attach(&mut self, session: Option<(Arc<Shared>, Clock, u64)>) {
-        let seen = self.seen;
+    pub(super) fn attach(&mut self, session: Option<super::state::Running>) {
         *self = TraceRecorder {
-            sink: std::mem::replace(&mut self.sink, TensorSink::new()),
+            seen: self.seen,
             ..TraceRecorder::idle()
         };
-        self.sink.cut(0);
-        self.seen = seen;
-        if let Some((shared, clock, base)) = session {
-            let current = std::thread::current();
-            let log = shared.add_log(
-                Some(super::state::thread_number()),
-                current.name().map(str::to_owned),
-            );
-            self.target = Some(Target::new(clock, base, shared, log, false));
+        if let Some(running) = session {
+            self.target = Some(Target::of_session(running));
             self.generation = super::state::new_generation();
         }
     }
 
     /// Whether this recorder is part of that session.
     pub(super) fn is_of(&self, session: Option<&Arc<Shared>>) -> bool {
-        match (&self.target, session) {
-            (Some(target), Some(session)) => Arc::ptr_eq(&target.shared, session),
+        match (self.session(), session) {
+            (Some(ours), Some(session)) => Arc::ptr_eq(ours, session),
             (None, None) => true,
             _ => false,
         }
@@ -188,7 +145,7 @@ impl TraceRecorder {
 
     /// Whether it records for itself, whatever sessions there are.
     pub(super) fn is_its_own(&self) -> bool {
-        self.target.as_ref().is_some_and(|target| target.owned)
+        self.target.as_ref().is_some_and(Target::is_its_own)
     }
 
     #[inline]
@@ -196,29 +153,30 @@ impl TraceRecorder {
         self.target.is_some()
     }
 
+    pub(super) fn session(&self) -> Option<&Arc<Shared>> {
+        self.target.as_ref().map(Target::shared)
+    }
+
     /// Begins an op. Ends the previous one if `begin_op` opened it and it is still open.
     pub fn begin_op(&mut self, operation: impl Into<String>) {
         if self.innermost() == Some(OpenedBy::BeginOp) {
             self.end_op();
         }
-        self.open_named(operation.into(), OpenedBy::BeginOp);
+        self.open_frame(operation.into(), OpenedBy::BeginOp);
     }
 
     /// Ends the innermost op with the shapes of its inputs and its output. Does nothing when no op is
-    /// open that `begin_op` or [`begin_nested`](Self::begin_nested) opened.
+    /// open that `begin_op` or [`begin_nested`](Self::begin_nested) opened, or when a function with
+    /// `#[traced_op]` runs inside of it.
     pub fn end_op_with_shapes(&mut self, input_shapes: Vec<Vec<usize>>, output_shape: Vec<usize>) {
-        if matches!(self.innermost(), None | Some(OpenedBy::Guard)) {
-            return;
-        }
-        let end = self.now();
-        self.sink.begin_inputs();
-        for dims in &input_shapes {
-            self.sink.tensor(dims, DType::Unknown, Device::Unknown);
-        }
-        self.sink.begin_outputs();
-        self.sink
-            .tensor(&output_shape, DType::Unknown, Device::Unknown);
-        self.close(end, Outcome::Ok);
+        self.end_frame(Outcome::Ok, |sink| {
+            sink.begin_inputs();
+            for dims in &input_shapes {
+                sink.tensor(dims, DType::Unknown, Device::Unknown);
+            }
+            sink.begin_outputs();
+            sink.tensor(&output_shape, DType::Unknown, Device::Unknown);
+        });
     }
 
     /// Ends the innermost op without shapes: its output counts as a scalar, as it does when
@@ -229,22 +187,22 @@ impl TraceRecorder {
 
     /// Begins an op inside of the innermost open one, which stays open.
     pub fn begin_nested(&mut self, operation: impl Into<String>) {
-        self.open_named(operation.into(), OpenedBy::BeginNested);
+        self.open_frame(operation.into(), OpenedBy::BeginNested);
     }
 
-    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and whatever `begin_op`
+    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
     /// left open inside of it. Does nothing when there is none.
     pub fn end_nested(&mut self) {
-        if self.innermost() == Some(OpenedBy::BeginOp) && self.frames.len() > 1 {
-            let below = self.frames[self.frames.len() - 2].opened_by;
-            if below == OpenedBy::BeginNested {
-                self.end_op();
-            }
+        let below = self
+            .frames
+            .len()
+            .checked_sub(2)
+            .map(|index| self.frames[index].opened_by);
+        if self.innermost() == Some(OpenedBy::BeginOp) && below == Some(OpenedBy::BeginNested) {
+            self.end_op();
         }
         if self.innermost() == Some(OpenedBy::BeginNested) {
-            let end = self.now();
-            self.sink.begin_outputs();
-            self.close(end, Outcome::Ok);
+            self.end_frame(Outcome::Ok, |_| {});
         }
     }
 
@@ -257,10 +215,7 @@ impl TraceRecorder {
         self.begin_nested(operation);
         let depth = self.frames.len();
         let result = body(self);
-        // A body that left something open does not keep the scope open.
-        while self.frames.len() > depth {
-            self.end_innermost(Outcome::Ok);
-        }
+        self.end_frames_above(depth, Outcome::Ok);
         self.end_nested();
         result
     }
@@ -276,188 +231,187 @@ impl TraceRecorder {
 
     /// Ends recording. Ops that are still open end now.
     pub fn finish(mut self) -> RecordedExecutionTrace {
-        while !self.frames.is_empty() {
-            self.end_innermost(Outcome::Ok);
-        }
+        self.end_frames_above(0, Outcome::Ok);
         match self.target.take() {
-            Some(target) => RecordedExecutionTrace::from(&target.store(target.log.take())),
+            Some(target) => RecordedExecutionTrace::from(&target.into_store()),
             None => RecordedExecutionTrace::new(),
         }
     }
 
-    /// Ends every open op as [`Outcome::Unfinished`].
+    /// Ends what `begin_op` and `begin_nested` left open as [`Outcome::Unfinished`].
     pub(super) fn end_unfinished(&mut self) {
-        while !self.frames.is_empty() {
-            self.end_innermost(Outcome::Unfinished);
+        self.end_frames_above(0, Outcome::Unfinished);
+    }
+
+    fn end_frames_above(&mut self, depth: usize, outcome: Outcome) {
+        while self.frames.len() > depth {
+            // Whatever a guard keeps open above it ends later, or never.
+            self.parent = self.frames.last().map_or(NO_PARENT, |frame| frame.op.step);
+            match self.innermost() {
+                Some(OpenedBy::BeginOp) if outcome == Outcome::Ok => self.end_op(),
+                _ => self.end_frame(outcome, |_| {}),
+            }
         }
     }
 
-    fn end_innermost(&mut self, outcome: Outcome) {
-        if self.innermost() == Some(OpenedBy::BeginOp) && outcome == Outcome::Ok {
-            return self.end_op();
-        }
-        let end = self.now();
-        self.sink.begin_outputs();
-        self.close(end, outcome);
-    }
-
+    /// Who opened the innermost op, if the recorder itself keeps it open.
     fn innermost(&self) -> Option<OpenedBy> {
-        self.frames.last().map(|frame| frame.opened_by)
+        let frame = self.frames.last()?;
+        (frame.op.step == self.parent).then_some(frame.opened_by)
     }
 
-    pub(super) fn now(&mut self) -> u64 {
-        self.target.as_mut().map_or(0, |target| target.clock.now())
-    }
-
-    fn open_named(&mut self, operation: String, opened_by: OpenedBy) {
+    fn open_frame(&mut self, operation: String, opened_by: OpenedBy) {
         let Some(target) = &mut self.target else {
             return;
         };
-        let op = target.number_of(operation);
-        let base = self.sink.top();
-        self.sink.begin(op);
-        self.open(base, opened_by);
+        let number = target.number_of(operation);
+        let base = self.sink.begin(number);
+        let op = self.open(base);
+        self.frames.push(Frame { op, opened_by });
+    }
+
+    fn end_frame(&mut self, outcome: Outcome, describe: impl FnOnce(&mut TensorSink)) {
+        if self.innermost().is_none() {
+            return;
+        }
+        let end = self.now();
+        if let Some(frame) = self.frames.pop() {
+            self.sink.resume(frame.op.said);
+            self.sink.begin_outputs();
+            describe(&mut self.sink);
+            self.close(frame.op, end, outcome);
+        }
+    }
+
+    #[inline]
+    pub(super) fn now(&mut self) -> u64 {
+        self.target.as_mut().map_or(0, Target::now)
     }
 
     /// Opens an op whose inputs have been described since `base`. The start is stamped last:
     /// describing a large tensor is our cost, not the op's.
     #[inline]
-    fn open(&mut self, base: usize, opened_by: OpenedBy) {
+    fn open(&mut self, base: u32) -> OpenOp {
         let step = self.next_step;
         self.next_step += 1;
         let parent = std::mem::replace(&mut self.parent, step);
-        let mut extra = None;
-        if self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some()) {
-            extra = self.extra(step, parent);
+        let has_extra = self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some());
+        if has_extra {
+            self.open_extra(step, parent);
         }
-        let start = self.now();
-        self.frames.push(Frame {
-            start,
-            base: base as u32,
+        let said = self.sink.said(base);
+        OpenOp {
+            start: self.now(),
             step,
             parent,
-            opened_by,
-            extra,
-        });
+            said,
+            has_extra,
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn extra(&mut self, step: u32, parent: u32) -> Option<Box<RawExtra>> {
-        Some(Box::new(RawExtra {
+    fn open_extra(&mut self, step: u32, parent: u32) {
+        self.extras.push(RawExtra {
             step,
             parent: if parent == NO_PARENT { self.link } else { None },
             meta: self.sink.take_meta(),
             ..RawExtra::default()
-        }))
+        });
     }
 
-    /// Begins an op that a guard will end.
+    /// Begins an op that a guard will end; none when it is not recorded.
     #[inline]
     pub(super) fn begin_guarded(
         &mut self,
         site: &'static Site,
         inputs: impl FnOnce(&mut TensorSink),
-    ) -> Opened {
-        let Some(target) = &mut self.target else {
-            return Opened::NOTHING;
-        };
-        let op = site.number();
-        if target.sample > 1 && target.leaves_out(op) {
-            return Opened::NOTHING;
+    ) -> Option<GuardedOp> {
+        let target = self.target.as_mut()?;
+        let number = site.number();
+        if target.samples() && target.leaves_out(number) {
+            return None;
         }
-        let base = self.sink.top();
-        self.sink.begin(op);
-        inputs(&mut self.sink);
-        let opened = Opened {
-            depth: self.frames.len() as u32,
+        let base = self.sink.begin(number);
+        self.sink.inputs(base, inputs);
+        let depth = self.frames.len() as u32;
+        Some(GuardedOp {
+            op: self.open(base),
+            depth,
             generation: self.generation,
-        };
-        self.open(base, OpenedBy::Guard);
-        opened
+        })
     }
 
-    /// Ends an op that a guard held open, with whatever was left open inside of it.
+    /// Ends an op that a guard kept open, with whatever was left open inside of it.
     #[inline]
     pub(super) fn end_guarded(
         &mut self,
-        opened: Opened,
+        guarded: &GuardedOp,
         outcome: Outcome,
         outputs: impl FnOnce(&mut TensorSink),
     ) {
         let end = self.now();
-        let innermost = self.frames.len() == opened.depth as usize + 1;
-        if (!innermost || opened.generation != self.generation) && !self.uncover(opened) {
+        if guarded.generation != self.generation {
             return;
         }
+        if guarded.depth as usize != self.frames.len() {
+            self.end_frames_above(guarded.depth as usize, Outcome::Ok);
+        }
+        self.sink.resume(guarded.op.said);
         self.sink.begin_outputs();
-        let inputs_end = self.sink.top();
         outputs(&mut self.sink);
-        let outcome = if self.sink.has_failed() {
-            self.sink.cut(inputs_end);
-            Outcome::Error
-        } else {
-            outcome
-        };
-        self.close(end, outcome);
+        let outcome = self.outcome(outcome);
+        self.close(guarded.op, end, outcome);
     }
 
-    /// Closes what lies above an op; false if the op is not of this recording.
-    #[cold]
-    #[inline(never)]
-    fn uncover(&mut self, opened: Opened) -> bool {
-        if opened.generation != self.generation || self.frames.len() <= opened.depth as usize {
-            return false;
-        }
-        while self.frames.len() > opened.depth as usize + 1 {
-            self.end_innermost(Outcome::Ok);
-        }
-        true
-    }
-
-    /// Appends the innermost op, whose inputs and outputs lie on the sink.
+    /// An op that turns out to have failed has no outputs.
     #[inline]
-    fn close(&mut self, end: u64, outcome: Outcome) {
-        let Some(frame) = self.frames.pop() else {
-            return;
-        };
-        self.parent = frame.parent;
-        let base = frame.base as usize;
+    fn outcome(&mut self, outcome: Outcome) -> Outcome {
+        if !self.sink.has_failed() {
+            return outcome;
+        }
+        self.sink.cut_outputs();
+        Outcome::Error
+    }
+
+    /// Appends an op whose inputs and outputs have been described.
+    #[inline]
+    fn close(&mut self, op: OpenOp, end: u64, outcome: Outcome) {
+        self.parent = op.parent;
         let Some(target) = &mut self.target else {
             return;
         };
-        let words = self.sink.since(base);
-        let signature = self.cache.number(words, &target.shared.signatures);
-        self.sink.cut(base);
-        let duration = end.saturating_sub(frame.start);
-        let mut row = Row {
-            start: frame.start,
-            duration,
-            signature: signature.unwrap_or_default(),
-            outcome,
-            extra: false,
-            step: frame.step,
-            parent: frame.parent,
+        let Some(signature) = self.sink.number(op.said, &target.shared().signatures) else {
+            return target.drop_row();
         };
-        if signature.is_none() {
-            target.drop_row();
-            return;
+        let duration = end.saturating_sub(op.start);
+        let extra = op.has_extra || duration >= LONG_DURATION;
+        if extra {
+            target.add_extra(take_extra(&mut self.extras, op.step), duration);
         }
-        if frame.extra.is_some() || duration >= LONG_DURATION {
-            let extra = frame.extra.map_or_else(RawExtra::default, |extra| *extra);
-            target.add_extra(
-                &mut row,
-                RawExtra {
-                    step: frame.step,
-                    duration: Some(duration),
-                    ..extra
-                },
-            );
-        }
-        if !target.chunk.push(row) && !target.push_to_new_chunk(row) {
-            target.drop_row();
-        }
+        let row = Row {
+            start: op.start,
+            duration,
+            signature,
+            outcome,
+            extra,
+            step: op.step,
+            parent: op.parent,
+        };
+        target.push(row.pack());
         self.live.invalidate();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn take_extra(extras: &mut Vec<RawExtra>, step: u32) -> RawExtra {
+    match extras.iter().rposition(|extra| extra.step == step) {
+        Some(index) => extras.swap_remove(index),
+        None => RawExtra {
+            step,
+            ..RawExtra::default()
+        },
     }
 }
 
@@ -470,13 +424,9 @@ impl TraceRecorder {
             return self.link;
         }
         Some(OpRef::OnThread {
-            uid: target.log.uid,
+            uid: target.uid(),
             step: self.parent,
         })
-    }
-
-    pub(super) fn session(&self) -> Option<&Arc<Shared>> {
-        self.target.as_ref().map(|target| &target.shared)
     }
 
     /// Puts `op` around what begins next; give the result to [`unlink`](Self::unlink).
@@ -504,39 +454,32 @@ impl TraceRecorder {
         site: &'static Site,
         inputs: impl FnOnce(&mut TensorSink),
     ) -> (Vec<usize>, Vec<(&'static str, String)>) {
-        let base = self.sink.top();
-        self.sink.begin(site.number());
-        inputs(&mut self.sink);
-        let words = self.sink.since(base).to_vec();
-        self.sink.cut(base);
-        (words, self.sink.take_meta())
+        let base = self.sink.begin(site.number());
+        self.sink.inputs(base, inputs);
+        (self.sink.take_words(base), self.sink.take_meta())
     }
 
     /// Appends a task that has ended on this thread.
     pub(super) fn end_task(&mut self, task: EndedTask<'_>, outputs: impl FnOnce(&mut TensorSink)) {
-        let base = self.sink.top();
-        self.sink.restore(task.words);
-        let (end, parent) = (self.now(), self.parent);
+        let end = self.now();
+        let around = self.parent;
         let step = self.next_step;
         self.next_step += 1;
+        let base = self.sink.restore(task.words);
         self.sink.begin_outputs();
-        let inputs_end = self.sink.top();
         outputs(&mut self.sink);
-        let mut outcome = task.outcome;
-        if self.sink.has_failed() {
-            self.sink.cut(inputs_end);
-            outcome = Outcome::Error;
-        }
-        self.frames.push(Frame {
+        let outcome = self.outcome(task.outcome);
+        self.extras.push(RawExtra { step, ..task.extra });
+        let said = self.sink.said(base);
+        let op = OpenOp {
             start: task.start,
-            base: base as u32,
             step,
             parent: NO_PARENT,
-            opened_by: OpenedBy::Guard,
-            extra: Some(Box::new(RawExtra { step, ..task.extra })),
-        });
-        self.close(end, outcome);
-        self.parent = parent;
+            said,
+            has_extra: true,
+        };
+        self.close(op, end, outcome);
+        self.parent = around;
     }
 }
 
@@ -559,99 +502,5 @@ pub(super) struct EndedTask<'a> {
 impl Default for TraceRecorder {
     fn default() -> Self {
         TraceRecorder::new()
-    }
-}
-
-impl Target {
-    fn new(
-        clock: Clock,
-        base: u64,
-        shared: Arc<Shared>,
-        log: Arc<ThreadLog>,
-        owned: bool,
-    ) -> Target {
-        Target {
-            clock,
-            base,
-            sample: shared.sample,
-            shared,
-            log,
-            // Has no rows, so the first op asks for a real one.
-            chunk: Arc::new(Chunk::with_rows(0)),
-            next_rows: FIRST_ROWS,
-            full: false,
-            owned,
-            seen_of_site: Vec::new(),
-            names: HashMap::new(),
-        }
-    }
-
-    fn number_of(&mut self, operation: String) -> u32 {
-        match self.names.get(&operation) {
-            Some(&number) => number,
-            None => {
-                let number = self.shared.signatures.name(&operation);
-                self.names.insert(operation, number);
-                number
-            }
-        }
-    }
-
-    /// Whether sampling leaves out this execution. The first of each site is always recorded.
-    #[cold]
-    fn leaves_out(&mut self, op: u32) -> bool {
-        let op = op as usize;
-        if op >= self.seen_of_site.len() {
-            self.seen_of_site.resize(op + 1, 0);
-        }
-        let seen = self.seen_of_site[op];
-        self.seen_of_site[op] = (seen + 1) % self.sample;
-        if seen != 0 {
-            self.log.sampled_out.fetch_add(1, Ordering::Relaxed);
-        }
-        seen != 0
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn push_to_new_chunk(&mut self, row: Row) -> bool {
-        if self.full || !self.shared.take_room(self.next_rows) {
-            self.full = true;
-            return false;
-        }
-        self.chunk = Arc::new(Chunk::with_rows(self.next_rows));
-        self.log.add_chunk(self.chunk.clone());
-        self.next_rows = (self.next_rows * 2).min(MAX_ROWS);
-        self.chunk.push(row)
-    }
-
-    #[cold]
-    fn drop_row(&mut self) {
-        self.log.dropped.fetch_add(1, Ordering::Relaxed);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn add_extra(&mut self, row: &mut Row, extra: RawExtra) {
-        row.extra = true;
-        self.log.add_extra(extra);
-    }
-
-    /// The entries of this thread past the first so many, in the order in which they ended.
-    fn entries_since(&self, covered: usize) -> Vec<RecordedTraceEntry> {
-        let rows = self.log.since(covered);
-        self.shared
-            .signatures
-            .with(|known| entries_of(rows, known, self.clock.scale(self.base)))
-    }
-
-    fn store(&self, rows: ThreadRows) -> TraceStore {
-        let mut metadata = HashMap::new();
-        let dropped = self.log.dropped.load(Ordering::Relaxed);
-        if dropped > 0 {
-            metadata.insert("dropped".to_owned(), dropped.to_string());
-        }
-        let interner = self.shared.signatures.with(|known| known.clone());
-        assemble(vec![rows], interner, self.clock.scale(self.base), metadata)
     }
 }

@@ -112,108 +112,136 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
     }
 }
 
-/// What one thread has already asked the shared table for. Open addressing, at most half full.
-#[derive(Debug, Default)]
-pub(crate) struct SignatureCache {
-    slots: Vec<Slot>,
-    used: usize,
+/// What one thread has already asked the shared table for, and the latest of each function.
+#[derive(Debug)]
+pub(crate) struct KnownSignatures {
     words: Vec<usize>,
+    known: Vec<Known>,
+    /// By the number of the site; [`NONE`] until it has one.
+    latest: Vec<u32>,
+    /// By the hash of the words: open addressing, at most half full.
+    slots: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Slot {
-    hash: usize,
+struct Known {
     first: u32,
-    /// 0 for an empty slot: a signature has at least its op.
-    len: u32,
+    end: u32,
     number: u32,
+    hash: u32,
 }
 
-const EMPTY: Slot = Slot {
-    hash: 0,
-    first: 0,
-    len: 0,
-    number: 0,
-};
+const NONE: u32 = u32::MAX;
 const FIRST_SLOTS: usize = 64;
-/// Spreads the sum of words over the high bits.
-const SPREAD: usize = 0x9E37_79B9_7F4A_7C15_u64 as usize;
 
-impl SignatureCache {
-    pub(crate) const fn new() -> SignatureCache {
-        SignatureCache {
-            slots: Vec::new(),
-            used: 0,
+impl KnownSignatures {
+    pub(crate) const fn new() -> KnownSignatures {
+        KnownSignatures {
             words: Vec::new(),
+            known: Vec::new(),
+            latest: Vec::new(),
+            slots: Vec::new(),
         }
     }
 
-    /// The number of this signature; none when the session has too many.
+    /// What the function with this number said last, and where its words begin.
     #[inline]
+    pub(crate) fn latest_of(&self, op: u32) -> Option<(u32, usize)> {
+        let &latest = self.latest.get(op as usize)?;
+        let known = self.known.get(latest as usize)?;
+        Some((latest, known.first as usize))
+    }
+
+    #[inline]
+    pub(crate) fn words_at<const N: usize>(&self, at: usize) -> Option<&[usize; N]> {
+        self.words.get(at..at + N)?.first_chunk()
+    }
+
+    pub(crate) fn first_word(&self, known: u32) -> usize {
+        self.known
+            .get(known as usize)
+            .map_or(0, |known| known.first as usize)
+    }
+
+    /// The number of a known signature, if it ends there.
+    #[inline]
+    pub(crate) fn ends_at(&self, known: u32, at: usize) -> Option<u32> {
+        let known = self.known.get(known as usize)?;
+        (known.end as usize == at).then_some(known.number)
+    }
+
+    /// The number of this signature, which becomes the latest of its function; none when the session
+    /// has too many.
     pub(crate) fn number(&mut self, words: &[usize], shared: &Signatures) -> Option<u32> {
         let hash = hash(words);
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut at = hash & mask;
+        let known = match self.find(words, hash) {
+            Some(known) => known,
+            None => self.add(words, hash, shared)?,
+        };
+        let op = *words.first()?;
+        if op & NAMED_AT_RUN_TIME as usize == 0 {
+            if op >= self.latest.len() {
+                self.latest.resize(op + 1, NONE);
+            }
+            self.latest[op] = known;
+        }
+        Some(self.known[known as usize].number)
+    }
+
+    fn find(&self, words: &[usize], hash: u32) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut slot = hash as usize & mask;
         // Ends at an empty slot: the table is at most half full.
-        while let Some(slot) = self.slots.get(at) {
-            if slot.hash == hash && slot.len as usize == words.len() {
-                let first = slot.first as usize;
-                let known = self
-                    .words
-                    .get(first..first + words.len())
-                    .unwrap_or_default();
-                // Compared by hand: nine words are fewer than a call to `memcmp` costs.
-                if known.iter().zip(words).all(|(a, b)| a == b) {
-                    return Some(slot.number);
-                }
-            } else if slot.len == 0 {
-                break;
+        while let Some(&index) = self.slots.get(slot) {
+            let known = self.known.get(index as usize)?;
+            if known.hash == hash
+                && self.words.get(known.first as usize..known.end as usize) == Some(words)
+            {
+                return Some(index);
             }
-            at = (at + 1) & mask;
+            slot = (slot + 1) & mask;
         }
-        self.add(words, hash, shared)
+        None
     }
 
-    #[cold]
-    #[inline(never)]
-    fn add(&mut self, words: &[usize], hash: usize, shared: &Signatures) -> Option<u32> {
+    fn add(&mut self, words: &[usize], hash: u32, shared: &Signatures) -> Option<u32> {
         let number = shared.intern(words)?;
-        if (self.used + 1) * 2 > self.slots.len() {
-            let old = std::mem::take(&mut self.slots);
-            self.slots = vec![EMPTY; (old.len() * 2).max(FIRST_SLOTS)];
-            for slot in old.into_iter().filter(|slot| slot.len > 0) {
-                self.place(slot);
-            }
-        }
-        let first = self.words.len() as u32;
+        let index = self.known.len() as u32;
+        let first = u32::try_from(self.words.len()).ok()?;
+        let end = first.checked_add(words.len() as u32)?;
         self.words.extend_from_slice(words);
-        self.place(Slot {
-            hash,
+        self.known.push(Known {
             first,
-            len: words.len() as u32,
+            end,
             number,
+            hash,
         });
-        self.used += 1;
-        Some(number)
+        if self.known.len() * 2 > self.slots.len() {
+            self.slots = vec![NONE; (self.slots.len() * 2).max(FIRST_SLOTS)];
+            for index in 0..=index {
+                self.place(index);
+            }
+        } else {
+            self.place(index);
+        }
+        Some(index)
     }
 
-    fn place(&mut self, slot: Slot) {
+    fn place(&mut self, index: u32) {
         let mask = self.slots.len() - 1;
-        let mut at = slot.hash & mask;
-        while self.slots[at].len > 0 {
-            at = (at + 1) & mask;
+        let mut slot = self.known[index as usize].hash as usize & mask;
+        while self.slots[slot] != NONE {
+            slot = (slot + 1) & mask;
         }
-        self.slots[at] = slot;
+        self.slots[slot] = index;
     }
 }
 
-/// A sum that a processor adds up in one step per word; collisions only cost a second look.
-#[inline]
-fn hash(words: &[usize]) -> usize {
-    let sum = words
-        .iter()
-        .fold(0usize, |sum, word| sum.wrapping_mul(9).wrapping_add(*word));
-    sum.wrapping_mul(SPREAD).rotate_left(usize::BITS / 2)
+fn hash(words: &[usize]) -> u32 {
+    let mix = |sum: u64, word: &usize| {
+        (sum.rotate_left(5) ^ *word as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    };
+    (words.iter().fold(0, mix) >> 32) as u32
 }
 
 #[cfg(test)]
@@ -222,9 +250,9 @@ mod tests {
 
     #[test]
     fn equal_words_get_one_number_and_others_another() {
-        let (shared, mut cache) = (Signatures::default(), SignatureCache::new());
+        let (shared, mut cache) = (Signatures::default(), KnownSignatures::new());
         let op = shared.name("op") as usize;
-        let number = |cache: &mut SignatureCache, dim: usize| {
+        let number = |cache: &mut KnownSignatures, dim: usize| {
             let mut words = vec![op];
             push_tensor(
                 &mut words,
@@ -239,7 +267,7 @@ mod tests {
         let again: Vec<u32> = (0..1000).map(|dim| number(&mut cache, dim)).collect();
         assert_eq!(first, (0..1000).collect::<Vec<_>>());
         assert_eq!(first, again);
-        let mut other = SignatureCache::new();
+        let mut other = KnownSignatures::new();
         assert_eq!(number(&mut other, 7), 7, "threads share the numbers");
     }
 }

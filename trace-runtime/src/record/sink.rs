@@ -1,5 +1,6 @@
 //! What a tensor says of itself while an op is recorded.
 
+use super::signatures::{KnownSignatures, Signatures};
 use super::tensors::Dims;
 use crate::model::signature::{Fact, Header, LONG_RANK, Role};
 use crate::model::{DType, Device};
@@ -45,27 +46,51 @@ pub trait TensorLike {
 
 /// Takes the descriptions of an op's tensors.
 ///
-/// Descriptions are stacked: an op's inputs lie below everything its children say, and its outputs
-/// follow once the children are gone, so that each op's words end up side by side.
+/// An op mostly says what it said the last time. So each word is first compared with the last
+/// signature of the same function, and nothing is stored while they agree. From the first word that
+/// differs on, words are put on a stack: an op's inputs lie below everything its children say, and its
+/// outputs follow once the children are gone, so that each op's words end up side by side.
 #[derive(Debug)]
 pub struct TensorSink {
-    words: Vec<usize>,
-    top: usize,
+    known: KnownSignatures,
+    /// The signature that this op has agreed with so far, or [`NOT_EXPECTED`].
+    expected: u32,
+    /// Where in `known` the next word is expected, or [`NOWHERE`].
+    at: usize,
     role: Role,
     failed: bool,
+    /// Where the outputs began.
+    outputs_from: (u32, usize),
+    top: usize,
+    words: Vec<usize>,
     meta: Vec<(&'static str, String)>,
 }
 
+/// What an op has said so far, so that it can go on after its children.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Said {
+    at: usize,
+    expected: u32,
+    base: u32,
+}
+
+const NOT_EXPECTED: u32 = u32::MAX;
+/// Past the end of everything known.
+const NOWHERE: usize = usize::MAX / 2;
 /// Room for some forty tensors before the first allocation.
 const FIRST_WORDS: usize = 128;
 
 impl TensorSink {
     pub(crate) const fn new() -> TensorSink {
         TensorSink {
-            words: Vec::new(),
-            top: 0,
+            known: KnownSignatures::new(),
+            expected: NOT_EXPECTED,
+            at: NOWHERE,
             role: Role::Input,
             failed: false,
+            outputs_from: (0, 0),
+            top: 0,
+            words: Vec::new(),
             meta: Vec::new(),
         }
     }
@@ -76,35 +101,69 @@ impl TensorSink {
     #[inline]
     pub fn tensor(&mut self, dims: &[usize], dtype: DType, device: Device) {
         let header = Header::tensor(self.role, dims.len(), dtype, device);
-        // A short rank is copied by hand: a call to `memcpy` costs more than the words.
+        // A short rank is handled by hand: a loop or a call to `memcpy` costs more than the words.
         match *dims {
-            [] => self.push([header.0]),
-            [a] => self.push([header.0, a]),
-            [a, b] => self.push([header.0, a, b]),
-            [a, b, c] => self.push([header.0, a, b, c]),
-            [a, b, c, d] => self.push([header.0, a, b, c, d]),
-            _ => {
-                self.push([header.0]);
-                if dims.len() >= LONG_RANK {
-                    self.push([dims.len()]);
-                }
-                for &dim in dims {
-                    self.push([dim]);
-                }
-            }
+            [] => self.say([header.0]),
+            [a] => self.say([header.0, a]),
+            [a, b] => self.say([header.0, a, b]),
+            [a, b, c] => self.say([header.0, a, b, c]),
+            [a, b, c, d] => self.say([header.0, a, b, c, d]),
+            _ => self.long(header, dims),
         }
     }
 
+    #[inline(never)]
+    fn long(&mut self, header: Header, dims: &[usize]) {
+        self.say([header.0]);
+        if dims.len() >= LONG_RANK {
+            self.say([dims.len()]);
+        }
+        for &dim in dims {
+            self.say([dim]);
+        }
+    }
+
+    /// Nothing is written while an op says what it said the last time.
     #[inline]
-    fn push<const N: usize>(&mut self, words: [usize; N]) {
-        let end = self.top + N;
-        if end > self.words.len() {
+    fn say<const N: usize>(&mut self, words: [usize; N]) {
+        // Looking past the end of the signature does no harm: `number` asks for its exact end.
+        if let Some(known) = self.known.words_at::<N>(self.at) {
+            // Word by word: comparing arrays stores `words` and loads them in other widths, which
+            // waits for the stores each time.
+            let mut differing = 0;
+            for (known, word) in known.iter().zip(words) {
+                differing |= known ^ word;
+            }
+            if differing == 0 {
+                self.at += N;
+                return;
+            }
+        }
+        // In registers: an array would be stored here even when everything agrees.
+        let word = |index: usize| words.get(index).copied().unwrap_or_default();
+        self.say_otherwise(N, word(0), word(1), word(2), word(3), word(4));
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[allow(
+        clippy::many_single_char_names,
+        reason = "they are the words, in order"
+    )]
+    fn say_otherwise(&mut self, n: usize, a: usize, b: usize, c: usize, d: usize, e: usize) {
+        if self.expected != NOT_EXPECTED {
+            self.disagree();
+        }
+        self.push(&[a, b, c, d, e][..n.min(5)]);
+    }
+
+    fn push(&mut self, words: &[usize]) {
+        let end = self.top + words.len();
+        while end > self.words.len() {
             self.grow();
         }
-        if let Some(room) = self.words.get_mut(self.top..end) {
-            room.copy_from_slice(&words);
-            self.top = end;
-        }
+        self.words[self.top..end].copy_from_slice(words);
+        self.top = end;
     }
 
     #[cold]
@@ -114,15 +173,56 @@ impl TensorSink {
         self.words.resize(len, 0);
     }
 
-    pub(crate) fn top(&self) -> usize {
-        self.top
+    /// Puts what agreed so far on the stack, to go on from there.
+    #[cold]
+    #[inline(never)]
+    fn disagree(&mut self) {
+        let first = self.known.first_word(self.expected);
+        if self.outputs_from.0 == self.expected {
+            let said_before = self.outputs_from.1.saturating_sub(first);
+            self.outputs_from = (NOT_EXPECTED, self.top + said_before);
+        }
+        for at in first..self.at {
+            if let Some(&[word]) = self.known.words_at::<1>(at) {
+                self.push(&[word]);
+            }
+        }
+        self.expected = NOT_EXPECTED;
+        self.at = NOWHERE;
     }
 
     /// Opens a new op's words with its number; what is described next are its inputs.
     #[inline]
-    pub(crate) fn begin(&mut self, op: u32) {
+    pub(crate) fn begin(&mut self, op: u32) -> u32 {
         self.role = Role::Input;
-        self.push([op as usize]);
+        let base = self.top as u32;
+        (self.expected, self.at) = match self.known.latest_of(op) {
+            Some((signature, first)) => (signature, first + 1),
+            None => self.begin_unexpected(op),
+        };
+        base
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_unexpected(&mut self, op: u32) -> (u32, usize) {
+        self.push(&[op as usize]);
+        (NOT_EXPECTED, NOWHERE)
+    }
+
+    /// Lets `inputs` describe an op's inputs. If that panics, it has said nothing.
+    #[inline]
+    pub(crate) fn inputs(&mut self, base: u32, inputs: impl FnOnce(&mut TensorSink)) {
+        struct Undo<'a>(&'a mut TensorSink, u32);
+        impl Drop for Undo<'_> {
+            fn drop(&mut self) {
+                self.0.top = self.1 as usize;
+                self.0.meta.clear();
+            }
+        }
+        let undo = Undo(self, base);
+        inputs(undo.0);
+        std::mem::forget(undo);
     }
 
     /// What is described next are inputs, said at the end of an op.
@@ -135,26 +235,92 @@ impl TensorSink {
     pub(crate) fn begin_outputs(&mut self) {
         self.role = Role::Output;
         self.failed = false;
+        self.outputs_from = self.position();
     }
 
     #[inline]
-    pub(crate) fn since(&self, base: usize) -> &[usize] {
-        self.words.get(base..self.top).unwrap_or_default()
+    fn position(&self) -> (u32, usize) {
+        let at = if self.expected == NOT_EXPECTED {
+            self.top
+        } else {
+            self.at
+        };
+        (self.expected, at)
     }
 
-    /// Forgets what was said since `base`, down to which the stack is cut.
+    /// What the op whose words begin at `base` has said, to be [taken up](Self::resume) again.
     #[inline]
-    pub(crate) fn cut(&mut self, base: usize) {
-        self.top = base.min(self.top);
-    }
-
-    /// Puts words said elsewhere (by a suspended future) back on the stack.
-    pub(crate) fn restore(&mut self, words: &[usize]) {
-        for &word in words {
-            self.push([word]);
+    pub(crate) fn said(&self, base: u32) -> Said {
+        Said {
+            expected: self.expected,
+            at: self.at,
+            base,
         }
     }
 
+    /// Goes on where an op stood before its children began.
+    #[inline]
+    pub(crate) fn resume(&mut self, said: Said) {
+        self.expected = said.expected;
+        self.at = said.at;
+    }
+
+    /// Takes back the outputs of an op that failed after all.
+    pub(crate) fn cut_outputs(&mut self) {
+        if self.expected == NOT_EXPECTED {
+            self.top = self.outputs_from.1;
+        } else {
+            self.at = self.outputs_from.1;
+        }
+    }
+
+    /// Ends an op's words: the number of their signature, or none when the session has too many.
+    #[inline]
+    pub(crate) fn number(&mut self, said: Said, shared: &Signatures) -> Option<u32> {
+        if self.expected != NOT_EXPECTED
+            && let Some(number) = self.known.ends_at(self.expected, self.at)
+        {
+            self.top = said.base as usize;
+            return Some(number);
+        }
+        self.look_up(said, shared)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, said: Said, shared: &Signatures) -> Option<u32> {
+        if self.expected != NOT_EXPECTED {
+            self.disagree();
+        }
+        let base = said.base as usize;
+        let words = self.words.get(base..self.top).unwrap_or_default();
+        self.top = base;
+        self.known.number(words, shared)
+    }
+
+    /// The words of an op that is not on this thread's stack, and takes them off it.
+    pub(crate) fn take_words(&mut self, base: u32) -> Vec<usize> {
+        if self.expected != NOT_EXPECTED {
+            self.disagree();
+        }
+        let words = self
+            .words
+            .get(base as usize..self.top)
+            .unwrap_or_default()
+            .to_vec();
+        self.top = base as usize;
+        words
+    }
+
+    /// Puts words said elsewhere on the stack.
+    pub(crate) fn restore(&mut self, words: &[usize]) -> u32 {
+        let base = self.top as u32;
+        self.expected = NOT_EXPECTED;
+        self.at = NOWHERE;
+        self.push(words);
+        base
+    }
+
+    #[inline]
     pub(crate) fn has_failed(&self) -> bool {
         self.failed
     }
@@ -163,6 +329,7 @@ impl TensorSink {
         std::mem::take(&mut self.meta)
     }
 
+    #[inline]
     pub(crate) fn has_meta(&self) -> bool {
         !self.meta.is_empty()
     }
@@ -174,30 +341,45 @@ impl TensorSink {
         self.failed = true;
     }
 
+    /// Whether an output has been described.
+    #[doc(hidden)]
+    #[inline]
+    pub fn __has_outputs(&self) -> bool {
+        self.position() != self.outputs_from
+    }
+
     #[doc(hidden)]
     pub fn __device(&mut self, device: impl Into<Device>) {
         let header = Header::fact(Fact::Device, 0, device.into());
-        self.push([header.0]);
+        self.say([header.0]);
     }
 
     #[doc(hidden)]
     pub fn __flops(&mut self, flops: u64) {
-        self.number(Fact::Flops, flops);
+        self.number_fact(Fact::Flops, flops);
     }
 
     #[doc(hidden)]
     pub fn __bytes(&mut self, bytes: u64) {
-        self.number(Fact::BytesMoved, bytes);
+        self.number_fact(Fact::BytesMoved, bytes);
     }
 
-    fn number(&mut self, fact: Fact, value: u64) {
+    fn number_fact(&mut self, fact: Fact, value: u64) {
         let header = Header::fact(fact, 1, Device::Unknown);
-        self.push([header.0, usize::try_from(value).unwrap_or(usize::MAX)]);
+        self.say([header.0, usize::try_from(value).unwrap_or(usize::MAX)]);
     }
 
     #[doc(hidden)]
     #[cold]
     pub fn __meta(&mut self, key: &'static str, value: &dyn std::fmt::Display) {
         self.meta.push((key, value.to_string()));
+    }
+}
+
+#[cfg(test)]
+impl TensorSink {
+    /// Everything said since the sink was made.
+    pub(crate) fn since(&self, base: usize) -> &[usize] {
+        &self.words[base..self.top]
     }
 }

@@ -137,7 +137,7 @@ fn join(recorder: &mut TraceRecorder) {
     drop(control);
     let running = running.filter(|running| running.only.is_none_or(|only| only == thread_number()));
     if !recorder.is_of(running.as_ref().map(|running| &running.shared)) {
-        recorder.attach(running.map(|running| (running.shared, running.clock, running.base)));
+        recorder.attach(running);
     }
 }
 

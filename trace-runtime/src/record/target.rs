@@ -1,0 +1,181 @@
+//! Where a recorder's rows go: the chunks of its thread's log.
+
+use super::clock::Clock;
+use super::log::{Shared, ThreadLog};
+use super::state::{self, Running};
+use crate::model::assemble::{RawExtra, ThreadRows, assemble, entries_of};
+use crate::model::chunk::{Chunk, MAX_ROWS, PackedRow};
+use crate::model::{RecordedTraceEntry, TraceStore};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Where a recorder's rows go, and the clock they are stamped with.
+#[derive(Debug)]
+pub(super) struct Target {
+    clock: Clock,
+    chunk: Arc<Chunk>,
+    sample: u32,
+    shared: Arc<Shared>,
+    log: Arc<ThreadLog>,
+    base: u64,
+    next_rows: usize,
+    is_full: bool,
+    is_its_own: bool,
+    /// By the number of the site, how many executions of it came since the last that was recorded.
+    left_out: Vec<u32>,
+    names: HashMap<String, u32>,
+}
+
+/// A thread's chunks grow from this to the largest: short threads stay small.
+const FIRST_ROWS: usize = 64;
+/// What may be filled before rows are dropped and counted, unless somebody says otherwise.
+pub(super) const DEFAULT_LIMIT: usize = 1 << 30;
+
+impl Target {
+    /// For a recorder that belongs to no session.
+    pub(super) fn of_its_own(mut clock: Clock, thread: Option<u64>) -> Target {
+        let shared = Arc::new(Shared::new(DEFAULT_LIMIT, None, 1));
+        let log = shared.add_log(thread, None);
+        let base = match &clock {
+            Clock::Stepped { .. } => 0,
+            _ => clock.now(),
+        };
+        Target {
+            is_its_own: true,
+            ..Target::new(clock, base, shared, log)
+        }
+    }
+
+    /// For this thread's recorder in a session.
+    pub(super) fn of_session(running: Running) -> Target {
+        let name = std::thread::current().name().map(str::to_owned);
+        let log = running.shared.add_log(Some(state::thread_number()), name);
+        Target::new(running.clock, running.base, running.shared, log)
+    }
+
+    fn new(clock: Clock, base: u64, shared: Arc<Shared>, log: Arc<ThreadLog>) -> Target {
+        Target {
+            clock,
+            // Has no rows, so the first op asks for a real one.
+            chunk: Arc::new(Chunk::with_rows(0)),
+            sample: shared.sample,
+            shared,
+            log,
+            base,
+            next_rows: FIRST_ROWS,
+            is_full: false,
+            is_its_own: false,
+            left_out: Vec::new(),
+            names: HashMap::new(),
+        }
+    }
+
+    pub(super) fn is_its_own(&self) -> bool {
+        self.is_its_own
+    }
+
+    #[inline]
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(super) fn uid(&self) -> u32 {
+        self.log.uid
+    }
+
+    #[inline]
+    pub(super) fn now(&mut self) -> u64 {
+        self.clock.now()
+    }
+
+    /// The number of an op that is named at run time.
+    pub(super) fn number_of(&mut self, operation: String) -> u32 {
+        if let Some(&number) = self.names.get(&operation) {
+            return number;
+        }
+        let number = self.shared.signatures.name(&operation);
+        self.names.insert(operation, number);
+        number
+    }
+
+    #[inline]
+    pub(super) fn samples(&self) -> bool {
+        self.sample > 1
+    }
+
+    /// Whether sampling leaves out this execution. The first of each site is always recorded.
+    #[cold]
+    pub(super) fn leaves_out(&mut self, site: u32) -> bool {
+        let site = site as usize;
+        if site >= self.left_out.len() {
+            self.left_out.resize(site + 1, 0);
+        }
+        let left_out = self.left_out[site];
+        self.left_out[site] = (left_out + 1) % self.sample;
+        if left_out != 0 {
+            self.log.sampled_out.fetch_add(1, Ordering::Relaxed);
+        }
+        left_out != 0
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, [start, facts, steps]: PackedRow) {
+        if !self.chunk.push_packed([start, facts, steps]) {
+            self.push_to_new_chunk(start, facts, steps);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_to_new_chunk(&mut self, start: u64, facts: u64, steps: u64) {
+        if self.is_full || !self.shared.take_room(self.next_rows) {
+            self.is_full = true;
+            return self.drop_row();
+        }
+        self.chunk = Arc::new(Chunk::with_rows(self.next_rows));
+        self.chunk.push_packed([start, facts, steps]);
+        self.log.add_chunk(self.chunk.clone());
+        self.next_rows = (self.next_rows * 2).min(MAX_ROWS);
+    }
+
+    #[cold]
+    pub(super) fn drop_row(&mut self) {
+        self.log.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn add_extra(&mut self, extra: RawExtra, duration: u64) {
+        self.log.add_extra(RawExtra {
+            duration: Some(duration),
+            ..extra
+        });
+    }
+
+    /// The entries of this thread past the first so many, in the order in which they ended.
+    pub(super) fn entries_since(&self, covered: usize) -> Vec<RecordedTraceEntry> {
+        let rows = self.log.since(covered);
+        let scale = self.clock.scale(self.base);
+        self.shared
+            .signatures
+            .with(|known| entries_of(rows, known, scale))
+    }
+
+    /// What this thread has recorded.
+    pub(super) fn into_store(self) -> TraceStore {
+        let mut metadata = HashMap::new();
+        let dropped = self.log.dropped.load(Ordering::Relaxed);
+        if dropped > 0 {
+            metadata.insert("dropped".to_owned(), dropped.to_string());
+        }
+        // A session that goes on needs both for its own trace.
+        let rows: ThreadRows = if self.is_its_own {
+            self.log.take()
+        } else {
+            self.log.copy()
+        };
+        let interner = self.shared.signatures.with(|known| known.clone());
+        assemble(vec![rows], interner, self.clock.scale(self.base), metadata)
+    }
+}
