@@ -3,3 +3,4 @@
 mod chrome;
 mod collapsed;
 mod random_trace;
+mod speedscope;

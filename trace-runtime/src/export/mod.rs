@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | Chrome trace, Kineto dialect | [`ChromeTrace`] | Perfetto, `chrome://tracing`, HTA, speedscope |
 //! | collapsed stacks | [`CollapsedStacks`] | inferno, `flamegraph.pl`, speedscope |
+//! | speedscope | [`Speedscope`] | speedscope |
 //!
 //! Each takes any [`TraceView`] and writes as it goes, so memory does not grow with the trace.
 //!
@@ -21,11 +22,13 @@ mod chrome;
 mod collapsed;
 mod json_text;
 mod memory_curve;
+mod speedscope;
 mod timeline;
 mod tracks;
 
 pub use chrome::ChromeTrace;
 pub use collapsed::CollapsedStacks;
+pub use speedscope::Speedscope;
 
 use crate::model::TraceView;
 use std::io;

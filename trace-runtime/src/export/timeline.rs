@@ -1,7 +1,8 @@
 //! The entries of a trace in the order in which a viewer meets them, on a clock that starts at zero.
 
 use crate::model::{EntryView, TraceView};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt::Write as _;
 
 /// What must be known of a whole trace before its first entry is written.
 ///
@@ -52,18 +53,37 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
 
     /// All entries, earliest first; a parent comes before children that begin with it.
     pub(super) fn spans(&self) -> impl Iterator<Item = Span<'a>> + '_ {
-        (0..self.trace.entry_count()).map(|position| {
-            let index = match &self.order {
-                Some(order) => order[position] as usize,
-                None => position,
-            };
-            let view: EntryView<'a> = self.trace.entry(index).into();
-            Span {
-                view,
-                start_ns: view.start_ns().map(|start| start.abs_diff(self.origin_ns)),
-                duration_ns: view.duration_ns(),
+        (0..self.trace.entry_count()).map(|position| self.span(position))
+    }
+
+    /// The entry at this position in the order of starts.
+    pub(super) fn span(&self, position: usize) -> Span<'a> {
+        let index = match &self.order {
+            Some(order) => order[position] as usize,
+            None => position,
+        };
+        let view: EntryView<'a> = self.trace.entry(index).into();
+        Span {
+            view,
+            start_ns: view.start_ns().map(|start| start.abs_diff(self.origin_ns)),
+            duration_ns: view.duration_ns(),
+        }
+    }
+
+    /// The positions of the entries of each thread, thread by thread in the order in which they are
+    /// first seen. Takes four bytes an entry where there is more than one.
+    pub(super) fn by_thread(&self) -> Vec<Vec<u32>> {
+        let mut numbers: HashMap<ThreadKey, usize> = HashMap::new();
+        let mut threads: Vec<Vec<u32>> = Vec::new();
+        for (position, span) in self.spans().enumerate() {
+            let next = numbers.len();
+            let number = *numbers.entry(ThreadKey::of(&span.view)).or_insert(next);
+            if number == threads.len() {
+                threads.push(Vec::new());
             }
-        })
+            threads[number].push(position as u32);
+        }
+        threads
     }
 
     /// The ranks of its entries; `None` stands for those without one and comes first.
@@ -87,7 +107,7 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
             return;
         };
         let above: EntryView<'_> = self.trace.entry(index).into();
-        if above.thread() != view.thread() || above.rank() != view.rank() {
+        if ThreadKey::of(&above) != ThreadKey::of(view) {
             self.handed_off.insert(parent);
         }
     }
@@ -107,6 +127,41 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
         order.sort_by_key(|&index| starts[index as usize]);
         self.order = Some(order);
     }
+}
+
+/// What tells one thread from all others: ranks number their threads on their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ThreadKey {
+    /// An entry without a rank belongs to the first.
+    pub(super) rank: u32,
+    pub(super) thread: Option<u64>,
+}
+
+impl ThreadKey {
+    pub(super) fn of(view: &EntryView<'_>) -> ThreadKey {
+        ThreadKey {
+            rank: view.rank().unwrap_or(0),
+            thread: view.thread(),
+        }
+    }
+}
+
+/// How the rows of a thread are called; rows after the first hold what overlaps.
+pub(super) fn row_name<T: TraceView + ?Sized>(
+    trace: &T,
+    view: &EntryView<'_>,
+    lane: u32,
+) -> String {
+    let name = view.thread().and_then(|thread| trace.thread_name(thread));
+    let mut label = match (name, view.thread()) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(thread)) => format!("thread {thread}"),
+        (None, None) => "ops".to_owned(),
+    };
+    if lane > 0 {
+        let _ = write!(label, " (overlapping {lane})");
+    }
+    label
 }
 
 /// Whether an entry ran on a device other than the host.

@@ -8,13 +8,12 @@ mod rows;
 
 use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, allocated};
-use super::timeline::{Timeline, off_host};
+use super::timeline::{Timeline, off_host, row_name};
 use crate::analyze::CommunicationRule;
 use crate::model::{EntryView, OpKind, TraceView};
 use events::{DeviceWork, Events};
 use rows::Rows;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
 /// Writes a Chrome trace: a process per rank, a row per thread and per device.
@@ -79,8 +78,8 @@ impl Exporter for ChromeTrace {
             let view = span.view;
             let at = rows.of_thread(&span);
             if at.place.first_on_track {
-                let name = view.thread().and_then(|thread| trace.thread_name(thread));
-                events.name_row(at.row, view.rank(), &row_name(&view, name, at.place.lane))?;
+                let label = row_name(trace, &view, at.place.lane);
+                events.name_row(at.row, view.rank(), &label)?;
             }
             events.op(at, &view)?;
             if timeline.handed_off(view.step()) {
@@ -134,18 +133,6 @@ impl Exporter for ChromeTrace {
         let per_entry = 1 + 2 * usize::from(self.device_rows) + usize::from(self.memory);
         Some(MAX_EVENTS / per_entry)
     }
-}
-
-fn row_name(view: &EntryView<'_>, name: Option<&str>, lane: u32) -> String {
-    let mut label = match (name, view.thread()) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(thread)) => format!("thread {thread}"),
-        (None, None) => "ops".to_owned(),
-    };
-    if lane > 0 {
-        let _ = write!(label, " (overlapping {lane})");
-    }
-    label
 }
 
 fn device_work<'a>(view: &EntryView<'a>, communication: &mut CommunicationRule<'a>) -> DeviceWork {

@@ -1,6 +1,6 @@
 //! The numbers of processes and rows: what `pid`, `tid` and `stream` say.
 
-use crate::export::timeline::Span;
+use crate::export::timeline::{Span, ThreadKey};
 use crate::export::tracks::{Closed, Place, Request, Tracks};
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Spot {
 /// Gives rows their numbers as they are first used.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
-    threads: Tracks<(u32, Option<u64>)>,
+    threads: Tracks<ThreadKey>,
     devices: Tracks<(u32, &'a str)>,
     of_threads: Vec<Row>,
     of_devices: Vec<(Row, u32)>,
@@ -52,17 +52,15 @@ impl<'a> Rows<'a> {
     /// Where the entry stands among the threads.
     pub(super) fn of_thread(&mut self, span: &Span<'a>) -> Spot {
         self.closed.clear();
-        let (pid, thread) = (span.view.rank().unwrap_or(0), span.view.thread());
-        let place = self
-            .threads
-            .place((pid, thread), Request::of(span), &mut self.closed);
+        let key = ThreadKey::of(&span.view);
+        let place = self.threads.place(key, Request::of(span), &mut self.closed);
         if place.first_on_track {
-            let tid = match thread {
+            let tid = match key.thread {
                 // Perfetto takes 0 for the main thread, whatever its number.
                 Some(own) if (1..MADE_UP_TIDS).contains(&own) && place.lane == 0 => own,
                 _ => self.new_tid(),
             };
-            self.of_threads.push(Row { pid, tid });
+            self.of_threads.push(Row { pid: key.rank, tid });
         }
         Spot {
             row: self.of_threads[place.track as usize],

@@ -1,0 +1,224 @@
+//! The file format of speedscope: a profile per thread, of ops that open and close.
+
+use super::Exporter;
+use super::json_text::{comma, printable};
+use super::timeline::{Timeline, row_name};
+use super::tracks::{Closed, Request, Tracks};
+use crate::model::{EntryView, TraceView};
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+
+/// Writes speedscope's own format: a profile per thread, in nanoseconds, a frame per op name.
+///
+/// Ops that overlap without being inside each other go to further profiles of their thread.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Speedscope;
+
+/// Viewers give up somewhere past a million events, and each entry is two.
+const MAX_ENTRIES: usize = 500_000;
+
+impl Exporter for Speedscope {
+    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+        let timeline = Timeline::of(trace);
+        let mut file = File {
+            out: BufWriter::with_capacity(1 << 16, out),
+            frames: Frames::default(),
+            profiles: 0,
+        };
+        file.out.write_all(
+            b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\
+              \"exporter\":\"trace-runtime\",\"activeProfileIndex\":0,\"profiles\":[",
+        )?;
+        for positions in timeline.by_thread() {
+            file.thread(trace, &timeline, &positions)?;
+        }
+        if file.profiles == 0 {
+            file.begin_profile("ops")?;
+            file.end_profile(0)?;
+        }
+        file.finish()
+    }
+
+    fn extension(&self) -> &'static str {
+        "speedscope.json"
+    }
+
+    fn entry_limit(&self) -> Option<usize> {
+        Some(MAX_ENTRIES)
+    }
+}
+
+struct File<'a, W> {
+    out: W,
+    frames: Frames<'a>,
+    profiles: usize,
+}
+
+impl<'a, W: Write> File<'a, W> {
+    fn thread<T: TraceView + ?Sized>(
+        &mut self,
+        trace: &T,
+        timeline: &Timeline<'a, T>,
+        positions: &[u32],
+    ) -> io::Result<()> {
+        let mut lanes: Vec<Lane> = Vec::new();
+        let (mut tracks, mut closed) = (Tracks::new(), Vec::new());
+        for &position in positions {
+            let span = timeline.span(position as usize);
+            let place = tracks.place((), Request::of(&span), &mut closed);
+            for gone in closed.drain(..) {
+                lanes[gone.track as usize].close(&mut self.out, gone)?;
+            }
+            if place.first_on_track {
+                let name = profile_name(trace, &span.view, place.lane);
+                if place.track == 0 {
+                    self.begin_profile(&name)?;
+                }
+                lanes.push(Lane {
+                    name,
+                    first: place.track == 0,
+                    open: Vec::new(),
+                    events: 0,
+                    held: Vec::new(),
+                    end_ns: 0,
+                });
+            }
+            let frame = self.frames.number(span.view.operation());
+            lanes[place.track as usize].open(&mut self.out, frame, place.start_ns)?;
+        }
+        tracks.finish(&mut closed);
+        for gone in closed {
+            lanes[gone.track as usize].close(&mut self.out, gone)?;
+        }
+        for (track, lane) in lanes.iter().enumerate() {
+            if track > 0 {
+                self.begin_profile(&lane.name)?;
+                for (index, event) in lane.held.iter().enumerate() {
+                    event.write(&mut self.out, index)?;
+                }
+            }
+            self.end_profile(lane.end_ns)?;
+        }
+        Ok(())
+    }
+
+    fn begin_profile(&mut self, name: &str) -> io::Result<()> {
+        comma(&mut self.out, self.profiles)?;
+        self.profiles += 1;
+        self.out.write_all(b"\n{\"type\":\"evented\",\"name\":")?;
+        printable(&mut self.out, name)?;
+        self.out
+            .write_all(b",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[")
+    }
+
+    fn end_profile(&mut self, end_ns: u64) -> io::Result<()> {
+        write!(self.out, "],\"endValue\":{end_ns}}}")
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.out.write_all(b"],\"shared\":{\"frames\":[")?;
+        for (index, name) in self.frames.names.iter().enumerate() {
+            comma(&mut self.out, index)?;
+            self.out.write_all(b"\n{\"name\":")?;
+            printable(&mut self.out, name)?;
+            self.out.write_all(b"}")?;
+        }
+        self.out.write_all(b"]}}\n")?;
+        self.out.flush()
+    }
+}
+
+/// One track of a thread. The first is written as it goes; what overlaps waits until that is done.
+#[derive(Debug)]
+struct Lane {
+    name: String,
+    first: bool,
+    open: Vec<usize>,
+    events: usize,
+    held: Vec<Event>,
+    end_ns: u64,
+}
+
+impl Lane {
+    fn open<W: Write>(&mut self, out: &mut W, frame: usize, at_ns: u64) -> io::Result<()> {
+        self.open.push(frame);
+        let letter = 'O';
+        self.show(
+            out,
+            Event {
+                letter,
+                frame,
+                at_ns,
+            },
+        )
+    }
+
+    fn close<W: Write>(&mut self, out: &mut W, closed: Closed) -> io::Result<()> {
+        let Some(frame) = self.open.pop() else {
+            return Ok(());
+        };
+        let (letter, at_ns) = ('C', closed.end_ns);
+        self.show(
+            out,
+            Event {
+                letter,
+                frame,
+                at_ns,
+            },
+        )
+    }
+
+    fn show<W: Write>(&mut self, out: &mut W, event: Event) -> io::Result<()> {
+        self.end_ns = event.at_ns;
+        if self.first {
+            event.write(out, self.events)?;
+            self.events += 1;
+        } else {
+            self.held.push(event);
+        }
+        Ok(())
+    }
+}
+
+/// An op that opens or closes.
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    letter: char,
+    frame: usize,
+    at_ns: u64,
+}
+
+impl Event {
+    fn write<W: Write>(self, out: &mut W, index: usize) -> io::Result<()> {
+        comma(out, index)?;
+        write!(
+            out,
+            "{{\"type\":\"{}\",\"frame\":{},\"at\":{}}}",
+            self.letter, self.frame, self.at_ns
+        )
+    }
+}
+
+/// The distinct names of ops, numbered as they are first seen.
+#[derive(Debug, Default)]
+struct Frames<'a> {
+    names: Vec<&'a str>,
+    numbers: HashMap<&'a str, usize>,
+}
+
+impl<'a> Frames<'a> {
+    fn number(&mut self, name: &'a str) -> usize {
+        *self.numbers.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        })
+    }
+}
+
+fn profile_name<T: TraceView + ?Sized>(trace: &T, view: &EntryView<'_>, lane: u32) -> String {
+    let row = row_name(trace, view, lane);
+    match view.rank() {
+        Some(rank) => format!("rank {rank}: {row}"),
+        None => row,
+    }
+}
