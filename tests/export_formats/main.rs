@@ -2,5 +2,6 @@
 
 mod chrome;
 mod collapsed;
+mod perfetto;
 mod random_trace;
 mod speedscope;

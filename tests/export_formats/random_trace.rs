@@ -65,7 +65,7 @@ prop_compose! {
 prop_compose! {
     /// Parents come before their children; little else is as a recorder would have it.
     pub(crate) fn random_trace()(
-        entries in vec(entry(), 0..40),
+        entries in vec(entry(), 0..24),
         metadata in proptest::collection::hash_map(name(), name(), 0..3),
     ) -> RecordedExecutionTrace {
         let mut trace = RecordedExecutionTrace { metadata, ..RecordedExecutionTrace::new() };

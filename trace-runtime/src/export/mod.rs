@@ -3,6 +3,7 @@
 //! | format | type | opens in |
 //! |---|---|---|
 //! | Chrome trace, Kineto dialect | [`ChromeTrace`] | Perfetto, `chrome://tracing`, HTA, speedscope |
+//! | Perfetto's native trace | [`PerfettoTrace`] | Perfetto |
 //! | collapsed stacks | [`CollapsedStacks`] | inferno, `flamegraph.pl`, speedscope |
 //! | speedscope | [`Speedscope`] | speedscope |
 //!
@@ -22,12 +23,14 @@ mod chrome;
 mod collapsed;
 mod json_text;
 mod memory_curve;
+mod perfetto;
 mod speedscope;
 mod timeline;
 mod tracks;
 
 pub use chrome::ChromeTrace;
 pub use collapsed::CollapsedStacks;
+pub use perfetto::PerfettoTrace;
 pub use speedscope::Speedscope;
 
 use crate::model::TraceView;

@@ -1,0 +1,57 @@
+//! Which ops handed work to which others on another thread: the arrows of a Perfetto trace.
+
+use crate::export::timeline::{ThreadKey, Timeline};
+use crate::model::{EntryView, TraceView};
+use std::collections::HashMap;
+
+/// The children of ops that ran on other threads. A slice must name its arrows as it begins, before
+/// they are met, so these are kept for the whole trace.
+#[derive(Debug)]
+pub(super) struct Handoffs {
+    children: HashMap<usize, Vec<usize>>,
+}
+
+/// The arrows of one op, named after the step of the op that they point to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrows<'a> {
+    pub(super) to: &'a [usize],
+    /// Whether one points to this op.
+    pub(super) arrives: bool,
+}
+
+impl Handoffs {
+    pub(super) fn of_trace<T: TraceView + ?Sized>(trace: &T, timeline: &Timeline<'_, T>) -> Self {
+        let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+        let handed_off = |view: &EntryView<'_>| {
+            let parent = view
+                .parent()
+                .filter(|&parent| timeline.handed_off(parent))?;
+            let above: EntryView<'_> = trace.entry(trace.index_of_step(parent)?).into();
+            let elsewhere = ThreadKey::of(&above) != ThreadKey::of(view);
+            (elsewhere && above.start_ns()? <= view.start_ns()?).then_some(parent)
+        };
+        for view in trace.views() {
+            if let Some(parent) = handed_off(&view) {
+                children.entry(parent).or_default().push(view.step());
+            }
+        }
+        for steps in children.values_mut() {
+            steps.sort_unstable();
+        }
+        Handoffs { children }
+    }
+
+    pub(super) fn of(&self, view: &EntryView<'_>) -> Arrows<'_> {
+        if self.children.is_empty() {
+            return Arrows {
+                to: &[],
+                arrives: false,
+            };
+        }
+        let siblings = view.parent().and_then(|parent| self.children.get(&parent));
+        Arrows {
+            to: self.children.get(&view.step()).map_or(&[], Vec::as_slice),
+            arrives: siblings.is_some_and(|steps| steps.binary_search(&view.step()).is_ok()),
+        }
+    }
+}
