@@ -1,0 +1,331 @@
+//! Sessions: every thread, one at a time, bounded, and nothing lost.
+//!
+//! Sessions belong to the process, so these tests take turns.
+#![cfg(feature = "enabled")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use trace_runtime::{
+    Outcome, RecordedExecutionTrace, Session, SessionError, TraceView, current_op, in_op, record,
+    traced_op, with_recorder,
+};
+
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[traced_op]
+fn leaf(x: &[f32]) -> f32 {
+    x.iter().sum()
+}
+
+#[traced_op]
+fn twice(x: &[f32]) -> f32 {
+    leaf(x) + leaf(x)
+}
+
+fn count(trace: &RecordedExecutionTrace, operation: &str) -> usize {
+    trace
+        .entries
+        .iter()
+        .filter(|entry| entry.operation == operation)
+        .count()
+}
+
+#[test]
+fn a_second_session_is_a_clear_error() {
+    let _turn = turn();
+    let session = Session::start().unwrap();
+    let error = Session::start().unwrap_err();
+    assert!(matches!(error, SessionError::AlreadyRunning));
+    assert!(error.to_string().contains("finish it first"), "{error}");
+    drop(session);
+    Session::start().unwrap().finish();
+}
+
+#[test]
+fn every_thread_is_gathered_whether_it_lives_or_not() {
+    let _turn = turn();
+    let (go, wait) = mpsc::channel::<()>();
+    let (done, finished) = mpsc::channel::<()>();
+    // Started before the session, and parked when it finishes.
+    let parked = std::thread::Builder::new()
+        .name("parked".into())
+        .spawn(move || {
+            wait.recv().unwrap();
+            leaf(&[1.0]);
+            done.send(()).unwrap();
+            let _ = wait.recv();
+        })
+        .unwrap();
+    let session = Session::start().unwrap();
+    go.send(()).unwrap();
+    finished.recv().unwrap();
+    for _ in 0..3 {
+        std::thread::spawn(|| twice(&[1.0, 2.0])).join().unwrap();
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| leaf(&[3.0]));
+    });
+    leaf(&[4.0]);
+    let trace = session.finish();
+    drop(go);
+    parked.join().unwrap();
+
+    assert_eq!(count(&trace, "twice"), 3);
+    assert_eq!(count(&trace, "leaf"), 9);
+    let mut threads: Vec<_> = trace.entries.iter().map(|entry| entry.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    assert_eq!(threads.len(), 6);
+    assert!(trace.metadata.values().any(|name| name == "parked"));
+    for (step, entry) in trace.entries.iter().enumerate() {
+        assert_eq!(entry.step, step);
+        let Some(parent) = entry.parent.map(|step| &trace.entries[step]) else {
+            continue;
+        };
+        assert!(parent.step < entry.step && parent.thread == entry.thread);
+        assert_eq!(parent.operation, "twice");
+    }
+    let starts: Vec<_> = trace
+        .entries
+        .iter()
+        .map(|entry| entry.start_us.unwrap())
+        .collect();
+    assert!(starts.is_sorted());
+}
+
+#[test]
+fn what_runs_outside_a_session_is_not_recorded() {
+    let _turn = turn();
+    leaf(&[1.0]);
+    let session = Session::start().unwrap();
+    let trace = session.finish();
+    leaf(&[1.0]);
+    assert_eq!(trace.step_count(), 0);
+}
+
+#[test]
+fn an_op_that_outlives_its_session_is_in_no_other() {
+    #[traced_op]
+    fn outer(session: Session) -> (RecordedExecutionTrace, Session) {
+        leaf(&[1.0]);
+        let first = session.finish();
+        let second = Session::start().unwrap();
+        leaf(&[1.0]);
+        (first, second)
+    }
+    let _turn = turn();
+    let (first, second) = outer(Session::start().unwrap());
+    let second = second.finish();
+    assert_eq!((count(&first, "leaf"), first.step_count()), (1, 1));
+    assert_eq!((count(&second, "leaf"), second.step_count()), (1, 1));
+    assert_eq!(first.entries[0].parent, None, "its parent had not ended");
+}
+
+#[test]
+fn what_the_recorder_keeps_open_is_unfinished_at_the_end() {
+    let _turn = turn();
+    let session = Session::start().unwrap();
+    with_recorder(|recorder| recorder.begin_op("by hand"));
+    leaf(&[1.0]);
+    let trace = session.finish();
+    assert_eq!(trace.entries[0].outcome, Outcome::Unfinished);
+    assert_eq!(trace.entries[1].parent, Some(0), "the two are one system");
+}
+
+#[test]
+fn past_the_memory_limit_ops_are_dropped_and_counted() {
+    let _turn = turn();
+    let session = Session::builder().memory_limit(64 << 10).start().unwrap();
+    for _ in 0..10_000 {
+        leaf(&[1.0]);
+    }
+    let store = session.finish_store();
+    let dropped: usize = store.metadata()["dropped"].parse().unwrap();
+    assert!(dropped > 1000 && !store.is_empty());
+    assert_eq!(store.len() + dropped, 10_000);
+    assert!(store.heap_bytes() <= 80 << 10, "{}", store.heap_bytes());
+}
+
+#[test]
+fn sampling_keeps_the_first_of_each_n_and_counts_the_rest() {
+    let _turn = turn();
+    let session = Session::builder().sample(10).start().unwrap();
+    for _ in 0..95 {
+        leaf(&[1.0]);
+    }
+    let trace = session.finish();
+    assert_eq!(trace.step_count(), 10);
+    assert_eq!(trace.metadata["sampled_out"], "85");
+}
+
+#[test]
+fn a_schedule_keeps_only_its_active_steps() {
+    let _turn = turn();
+    let mut session = Session::builder().schedule(1, 1, 2, 2).start().unwrap();
+    for step in 0..12 {
+        leaf(&vec![0.0; step]);
+        session.step();
+    }
+    let trace = session.finish();
+    let steps: Vec<_> = trace
+        .entries
+        .iter()
+        .map(|entry| entry.input_shapes[0][0])
+        .collect();
+    assert_eq!(steps, [2, 3, 6, 7]);
+}
+
+#[test]
+fn one_thread_can_be_recorded_alone() {
+    let _turn = turn();
+    let session = Session::builder().this_thread_only().start().unwrap();
+    std::thread::spawn(|| leaf(&[1.0])).join().unwrap();
+    twice(&[1.0]);
+    assert_eq!(session.finish().step_count(), 3);
+}
+
+#[test]
+fn a_snapshot_shows_what_is_there_and_recording_goes_on() {
+    let _turn = turn();
+    let session = Session::start().unwrap();
+    leaf(&[1.0]);
+    let early = session.snapshot();
+    leaf(&[1.0]);
+    assert_eq!(early.len(), 1);
+    assert_eq!(session.snapshot().len(), 2);
+    assert_eq!(session.finish().step_count(), 2);
+    assert_eq!(early.len(), 1, "a snapshot stays as it is");
+}
+
+#[test]
+fn the_trace_describes_the_run() {
+    let _turn = turn();
+    let session = Session::builder()
+        .rank(1, 4)
+        .metadata("model", "tiny")
+        .start()
+        .unwrap();
+    leaf(&[1.0]);
+    let trace = session.finish();
+    for key in [
+        "program",
+        "arg_count",
+        "os",
+        "arch",
+        "cores",
+        "start_unix_ns",
+        "version",
+        "clock",
+        "overhead_ns",
+        "dropped",
+        "pid",
+    ] {
+        assert!(trace.metadata.contains_key(key), "{key}");
+    }
+    assert_eq!(trace.metadata["model"], "tiny");
+    assert_eq!(trace.metadata["world_size"], "4");
+    assert_eq!(trace.entries[0].rank, Some(1));
+    assert!(trace.metadata["program"].starts_with("session"));
+}
+
+#[test]
+fn a_dropped_session_still_writes_its_file() {
+    let _turn = turn();
+    let path = std::env::temp_dir().join(format!("trace-{}-{{rank}}.json", std::process::id()));
+    let session = Session::builder().rank(3, 4).output(&path).start().unwrap();
+    leaf(&[1.0]);
+    drop(session);
+    let written = path.to_str().unwrap().replace("{rank}", "3");
+    let trace = RecordedExecutionTrace::read(&written).unwrap();
+    std::fs::remove_file(written).unwrap();
+    assert_eq!(trace.entries[0].operation, "leaf");
+    Session::start().unwrap().finish();
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_in_the_trace() {
+    let _turn = turn();
+    let session = Session::builder()
+        .output("/nowhere/at/all.json")
+        .start()
+        .unwrap();
+    leaf(&[1.0]);
+    let trace = session.finish();
+    assert!(trace.metadata["write_error"].starts_with("/nowhere/at/all.json: cannot be written"));
+    assert_eq!(trace.step_count(), 1, "the trace itself is not lost");
+}
+
+#[test]
+fn a_handle_carries_the_parent_to_other_threads() {
+    #[traced_op]
+    fn layer() {
+        let here = current_op();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let here = here.clone();
+                scope.spawn(move || in_op(&here, || twice(&[1.0])));
+            }
+        });
+        leaf(&[2.0]);
+    }
+    let _turn = turn();
+    let session = Session::start().unwrap();
+    layer();
+    let trace = session.finish();
+    let by_name = |name| {
+        trace
+            .entries
+            .iter()
+            .filter(move |entry| entry.operation == name)
+    };
+    assert_eq!(by_name("twice").count(), 3);
+    let layer = by_name("layer").next().unwrap();
+    for entry in by_name("twice") {
+        assert_eq!(entry.parent, Some(layer.step));
+        assert_ne!(entry.thread, layer.thread);
+    }
+    assert_eq!(
+        by_name("leaf")
+            .filter(|leaf| leaf.parent == Some(layer.step))
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn an_empty_handle_changes_nothing() {
+    let _turn = turn();
+    let nothing = current_op();
+    let (sum, trace) = record(|| in_op(&nothing, || leaf(&[1.0])));
+    assert_eq!((sum, trace.entries[0].parent), (1.0, None));
+}
+
+#[test]
+fn record_is_independent_of_a_session_around_it() {
+    let _turn = turn();
+    let session = Session::start().unwrap();
+    let ((), inner) = record(|| {
+        twice(&[1.0]);
+    });
+    leaf(&[1.0]);
+    let outer = session.finish();
+    assert_eq!((inner.step_count(), outer.step_count()), (3, 1));
+}
+
+#[test]
+fn record_ends_even_when_its_body_panics() {
+    let _turn = turn();
+    let panicked = std::panic::catch_unwind(|| record(|| panic!("on purpose")));
+    assert!(panicked.is_err());
+    assert!(with_recorder(|_| ()).is_none());
+    let (_, trace) = record(|| leaf(&[1.0]));
+    assert_eq!(trace.step_count(), 1);
+}
+
+#[test]
+fn without_a_recording_there_is_no_recorder_to_reach() {
+    let _turn = turn();
+    assert!(with_recorder(|recorder| recorder.begin_op("nowhere")).is_none());
+}
