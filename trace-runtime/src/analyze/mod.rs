@@ -1,16 +1,43 @@
-//! Numbers derived from a trace: by op, by device, by stack.
+//! Numbers derived from a trace: by op and shape, by device, by rank, by stack, over time.
 //!
 //! Every analysis takes any [`TraceView`](crate::TraceView), so a trace that was read from a file is
-//! as good as a live one; nothing here knows how a trace was recorded.
+//! as good as a live one; nothing here knows how a trace was recorded. [`TraceAnalyzer`] holds the
+//! described analyses, in microseconds; the functions beside it answer in whole nanoseconds, and with
+//! unions of intervals rather than sums where things overlap.
 
 mod analyzer;
+mod call_tree;
+mod collectives;
 mod communication;
+mod critical_path;
+mod device_activity;
+mod diff;
 mod flamegraph;
+mod flops;
 mod forest;
 mod grouping;
+mod intervals;
+mod live_memory;
 mod nesting;
+mod op_table;
+mod outcomes;
+mod own_time;
+mod roofline;
 mod summaries;
+mod trust;
 
 pub use analyzer::TraceAnalyzer;
+pub use call_tree::{CallNode, CallTree, call_tree};
+pub use collectives::{Collective, collectives};
 pub(crate) use communication::CommunicationRule;
+pub use critical_path::{CriticalOp, CriticalPath, critical_path};
+pub use device_activity::{Activity, DeviceActivity, Imbalance, activity};
+pub use diff::{DiffRow, TraceDiff, Verdict, diff};
+pub use intervals::Intervals;
+pub use live_memory::{LiveMemory, MemoryHolder, live_memory};
+pub use nesting::self_times_ns;
+pub use op_table::{OpRow, by_op, by_shape};
+pub use outcomes::{OpOutcomes, outcomes};
+pub use roofline::{MachinePeaks, RooflinePoint, roofline};
 pub use summaries::{CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary};
+pub use trust::{OVERHEAD_KEY, UntrustedOp, overhead_ns, too_short_to_trust};

@@ -3,6 +3,18 @@
 use super::forest::{Forest, NONE, Visit};
 use crate::model::{EntryView, TraceView};
 
+/// The self time of each entry, in nanoseconds: its duration without the time in which it was
+/// suspended and without the direct children on its thread.
+///
+/// An op that handed work to another thread keeps its own time.
+pub fn self_times_ns<T: TraceView + ?Sized>(trace: &T) -> Vec<u64> {
+    let nesting = Nesting::of(trace);
+    let views = trace.views().enumerate();
+    views
+        .map(|(index, view)| nesting.self_ns(index, &view))
+        .collect()
+}
+
 /// The entries inside of each entry, on the same thread and rank.
 ///
 /// A parent on another thread handed work off: the work is not inside of it, and takes nothing from
@@ -40,12 +52,9 @@ impl Nesting {
         self.parent.is_empty()
     }
 
-    /// The index of the entry around this one.
-    pub(crate) fn parent(&self, index: usize) -> Option<usize> {
-        self.parent
-            .get(index)
-            .filter(|&&parent| parent != NONE)
-            .map(|&parent| parent as usize)
+    /// For each entry the index of the one around it, or [`NONE`]; empty for a flat trace.
+    pub(crate) fn parents(&self) -> &[u32] {
+        &self.parent
     }
 
     /// The self time of an entry in nanoseconds.

@@ -84,6 +84,16 @@ macro_rules! json_struct {
                 deserializer.deserialize_map(Fields)
             }
         }
+
+        impl $crate::model::json_struct::OnWire for $type {
+            fn write<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                ::serde::Serialize::serialize(self, serializer)
+            }
+
+            fn read<'de, D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                ::serde::Deserialize::deserialize(deserializer)
+            }
+        }
     };
 }
 
@@ -138,6 +148,7 @@ macro_rules! as_serde_does {
 
 as_serde_does!(
     bool,
+    i64,
     u32,
     u64,
     usize,

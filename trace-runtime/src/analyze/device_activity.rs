@@ -1,0 +1,255 @@
+//! When each device was busy, with what, and what communication cost because nothing hid it.
+
+use super::communication::CommunicationRule;
+use super::grouping::Grouping;
+use super::intervals::Intervals;
+use super::nesting::Nesting;
+use super::own_time::own_stretches;
+use crate::model::json_struct::json_struct;
+use crate::model::{EntryView, OpKind, TraceView};
+use std::collections::BTreeMap;
+
+/// What one device did, as lengths of unions of intervals.
+///
+/// *Compute*, *communication* and *memory* are told apart by the innermost op at each moment of a
+/// thread: an op around a collective is not computing while the collective runs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DeviceActivity {
+    /// The rank it belongs to.
+    pub rank: Option<u32>,
+    /// The device; empty for all accelerators of the rank together.
+    pub device: String,
+    /// How many entries ran on it.
+    pub entries: usize,
+    /// From its first start to its last end.
+    pub span_ns: u64,
+    /// Time in which at least one of its entries ran.
+    pub busy_ns: u64,
+    /// Time of its span in which none did.
+    pub idle_ns: u64,
+    /// Time in which it computed.
+    pub compute_ns: u64,
+    /// Time in which it communicated.
+    pub communication_ns: u64,
+    /// Time in which it copied or filled memory.
+    pub memory_ns: u64,
+    /// Time in which it communicated and computed.
+    pub overlap_ns: u64,
+    /// Time in which it communicated and did not compute.
+    pub exposed_communication_ns: u64,
+    /// Time in which it moved memory and neither computed nor communicated.
+    pub exposed_memory_ns: u64,
+}
+
+json_struct!(DeviceActivity {
+    required: [
+        device,
+        entries,
+        span_ns,
+        busy_ns,
+        idle_ns,
+        compute_ns,
+        communication_ns,
+        memory_ns,
+        overlap_ns,
+        exposed_communication_ns,
+        exposed_memory_ns,
+    ],
+    optional: [rank],
+});
+
+impl DeviceActivity {
+    /// The share of its communication that computing hid; `None` where it did not communicate.
+    pub fn overlap_share(&self) -> Option<f64> {
+        (self.communication_ns > 0).then(|| self.overlap_ns as f64 / self.communication_ns as f64)
+    }
+
+    /// The share of its span in which it did nothing; 0 for an empty span.
+    pub fn idle_share(&self) -> f64 {
+        if self.span_ns == 0 {
+            return 0.0;
+        }
+        self.idle_ns as f64 / self.span_ns as f64
+    }
+}
+
+/// What it costs that one device has more to do than the others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Imbalance {
+    /// How many devices are compared: the accelerators, or all devices where there are none.
+    pub devices: usize,
+    /// The busy time of the busiest.
+    pub max_busy_ns: u64,
+    /// The mean busy time.
+    pub mean_busy_ns: u64,
+    /// The difference: what an even spread would save at most.
+    pub cost_ns: u64,
+}
+
+json_struct!(Imbalance {
+    required: [devices, max_busy_ns, mean_busy_ns, cost_ns],
+    optional: [],
+});
+
+/// What all devices did.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Activity {
+    /// Each device of each rank, by rank and name.
+    pub devices: Vec<DeviceActivity>,
+    /// All accelerators of each rank together, that is every device but `cpu`.
+    pub ranks: Vec<DeviceActivity>,
+    /// What an uneven spread costs; `None` under two devices.
+    pub imbalance: Option<Imbalance>,
+}
+
+json_struct!(Activity {
+    required: [devices, ranks],
+    optional: [imbalance],
+});
+
+/// What each device did; entries without a device or a start are left out.
+pub fn activity<T: TraceView + ?Sized>(trace: &T) -> Activity {
+    let mut lanes = collect(trace);
+    let mut whole: BTreeMap<Option<u32>, Lane> = BTreeMap::new();
+    for ((rank, device), lane) in &lanes {
+        if *device != "cpu" {
+            whole.entry(*rank).or_default().extend(lane);
+        }
+    }
+    let devices: Vec<DeviceActivity> = std::mem::take(&mut lanes)
+        .into_iter()
+        .map(|((rank, device), lane)| lane.measure(rank, device))
+        .collect();
+    let ranks = whole
+        .into_iter()
+        .map(|(rank, lane)| lane.measure(rank, ""))
+        .collect();
+    Activity {
+        imbalance: imbalance(&devices),
+        devices,
+        ranks,
+    }
+}
+
+fn imbalance(devices: &[DeviceActivity]) -> Option<Imbalance> {
+    let accelerators = devices.iter().filter(|one| one.device != "cpu");
+    let mut busy: Vec<u64> = accelerators.map(|one| one.busy_ns).collect();
+    if busy.is_empty() {
+        busy = devices.iter().map(|one| one.busy_ns).collect();
+    }
+    if busy.len() < 2 {
+        return None;
+    }
+    let sum: u128 = busy.iter().map(|&one| u128::from(one)).sum();
+    let max = busy.iter().copied().max().unwrap_or(0);
+    let mean = (sum / busy.len() as u128) as u64;
+    Some(Imbalance {
+        devices: busy.len(),
+        max_busy_ns: max,
+        mean_busy_ns: mean,
+        cost_ns: max - mean,
+    })
+}
+
+/// The intervals of one device, not yet united.
+#[derive(Default)]
+struct Lane {
+    entries: usize,
+    busy: Vec<(i64, i64)>,
+    compute: Vec<(i64, i64)>,
+    communication: Vec<(i64, i64)>,
+    memory: Vec<(i64, i64)>,
+}
+
+impl Lane {
+    fn extend(&mut self, other: &Lane) {
+        self.entries += other.entries;
+        self.busy.extend_from_slice(&other.busy);
+        self.compute.extend_from_slice(&other.compute);
+        self.communication.extend_from_slice(&other.communication);
+        self.memory.extend_from_slice(&other.memory);
+    }
+
+    fn measure(self, rank: Option<u32>, device: &str) -> DeviceActivity {
+        let first = self.busy.iter().map(|span| span.0).min().unwrap_or(0);
+        let last = self.busy.iter().map(|span| span.1).max().unwrap_or(0);
+        let united = |spans: Vec<(i64, i64)>| spans.into_iter().collect::<Intervals>();
+        let busy = united(self.busy).length();
+        let compute = united(self.compute);
+        let communication = united(self.communication);
+        let memory = united(self.memory);
+        let overlap = communication.intersection(&compute).length();
+        let exposed_memory = memory.difference(&compute).difference(&communication);
+        let span = last.abs_diff(first);
+        DeviceActivity {
+            rank,
+            device: device.to_owned(),
+            entries: self.entries,
+            span_ns: span,
+            busy_ns: busy,
+            idle_ns: span - busy,
+            compute_ns: compute.length(),
+            communication_ns: communication.length(),
+            memory_ns: memory.length(),
+            overlap_ns: overlap,
+            exposed_communication_ns: communication.length() - overlap,
+            exposed_memory_ns: exposed_memory.length(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Work {
+    Compute,
+    Communication,
+    Memory,
+    Neither,
+}
+
+fn collect<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<(Option<u32>, &str), Lane> {
+    let mut rule = CommunicationRule::default();
+    let mut grouping = Grouping::new();
+    let groups: Vec<u32> = trace
+        .views()
+        .map(|view| {
+            grouping.group(&view, |view| {
+                let device = view.device_id()?;
+                let work = if rule.holds(view) {
+                    Work::Communication
+                } else {
+                    match view.kind() {
+                        None | Some(OpKind::Compute) => Work::Compute,
+                        Some(OpKind::Memory) => Work::Memory,
+                        Some(_) => Work::Neither,
+                    }
+                };
+                Some((device, work))
+            })
+        })
+        .collect();
+    let keys = grouping.keys();
+    let mut lanes: BTreeMap<(Option<u32>, &str), Lane> = BTreeMap::new();
+    for (index, view) in trace.views().enumerate() {
+        if let Some((device, _)) = keys.get(groups[index] as usize)
+            && let Some(span) = view.start_ns().zip(view.end_ns())
+        {
+            let lane = lanes.entry((view.rank(), device)).or_default();
+            lane.entries += 1;
+            lane.busy.push(span);
+        }
+    }
+    own_stretches(trace, &Nesting::of(trace), |index, start, end| {
+        let Some((device, work)) = keys.get(groups[index] as usize) else {
+            return;
+        };
+        let view: EntryView<'_> = trace.entry(index).into();
+        let lane = lanes.entry((view.rank(), device)).or_default();
+        match work {
+            Work::Compute => lane.compute.push((start, end)),
+            Work::Communication => lane.communication.push((start, end)),
+            Work::Memory => lane.memory.push((start, end)),
+            Work::Neither => {}
+        }
+    });
+    lanes
+}

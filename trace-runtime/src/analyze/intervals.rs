@@ -1,0 +1,111 @@
+//! Sets of moments: unions, intersections and differences of intervals, in whole nanoseconds.
+
+/// A set of moments, kept as disjoint intervals in order.
+///
+/// Where things overlap their durations cannot be added; the length of their union can.
+///
+/// ```
+/// use trace_runtime::analyze::Intervals;
+///
+/// let compute: Intervals = [(0, 10), (5, 20)].into_iter().collect();
+/// let copies: Intervals = [(15, 30)].into_iter().collect();
+/// assert_eq!(compute.length(), 20);
+/// assert_eq!(compute.intersection(&copies).length(), 5);
+/// assert_eq!(copies.difference(&compute).length(), 10);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Intervals(Vec<(i64, i64)>);
+
+impl Intervals {
+    /// The disjoint intervals, in order: each begins after the one before it ended.
+    pub fn as_slice(&self) -> &[(i64, i64)] {
+        &self.0
+    }
+
+    /// Whether it has no moment.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How long all intervals are together; saturating.
+    pub fn length(&self) -> u64 {
+        self.0.iter().fold(0, |sum: u64, &(start, end)| {
+            sum.saturating_add(end.abs_diff(start))
+        })
+    }
+
+    /// The moments of either.
+    #[must_use]
+    pub fn union(&self, other: &Intervals) -> Intervals {
+        self.0.iter().chain(&other.0).copied().collect()
+    }
+
+    /// The moments of both.
+    #[must_use]
+    pub fn intersection(&self, other: &Intervals) -> Intervals {
+        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut common = Vec::new();
+        while let (Some(&&a), Some(&&b)) = (left.peek(), right.peek()) {
+            let (start, end) = (a.0.max(b.0), a.1.min(b.1));
+            if start < end {
+                common.push((start, end));
+            }
+            if a.1 < b.1 {
+                left.next();
+            } else {
+                right.next();
+            }
+        }
+        Intervals(common)
+    }
+
+    /// The moments of this one that are not in the other.
+    #[must_use]
+    pub fn difference(&self, other: &Intervals) -> Intervals {
+        let mut left = Vec::new();
+        let mut holes = other.0.iter().copied().peekable();
+        for &(start, end) in &self.0 {
+            let mut from = start;
+            while let Some(&(hole_start, hole_end)) = holes.peek() {
+                if hole_start >= end {
+                    break;
+                }
+                if hole_start > from {
+                    left.push((from, hole_start));
+                }
+                from = from.max(hole_end);
+                if hole_end > end {
+                    // The next interval may lie in the same hole.
+                    break;
+                }
+                holes.next();
+            }
+            if from < end {
+                left.push((from, end));
+            }
+        }
+        Intervals(left)
+    }
+}
+
+/// Puts intervals together in any order; those without a length are left out, and touching ones are
+/// joined.
+impl FromIterator<(i64, i64)> for Intervals {
+    fn from_iter<I: IntoIterator<Item = (i64, i64)>>(intervals: I) -> Self {
+        let mut all: Vec<(i64, i64)> = intervals
+            .into_iter()
+            .filter(|(start, end)| start < end)
+            .collect();
+        if !all.is_sorted() {
+            all.sort_unstable();
+        }
+        all.dedup_by(|next, kept| {
+            let touches = next.0 <= kept.1;
+            if touches {
+                kept.1 = kept.1.max(next.1);
+            }
+            touches
+        });
+        Intervals(all)
+    }
+}

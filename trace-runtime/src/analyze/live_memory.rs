@@ -1,0 +1,199 @@
+//! How much memory was live when, and which ops held it at the peak.
+
+use crate::model::json_struct::json_struct;
+use crate::model::{EntryView, MemoryEvent, TraceView};
+use std::collections::{BTreeMap, HashMap};
+
+/// The live memory of one device over time.
+///
+/// Where the trace holds what the allocator said, this is exact. Elsewhere nobody knows when an output
+/// was freed: it counts from the end of its op to the end of the trace, which is an upper bound.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LiveMemory {
+    /// The rank the device belongs to.
+    pub rank: Option<u32>,
+    /// The device; `None` for outputs of ops without one.
+    pub device: Option<String>,
+    /// Whether frees are unknown, so that less than this was live.
+    pub upper_bound: bool,
+    /// The most that was live at one moment.
+    pub peak_bytes: u64,
+    /// When that was first so, in nanoseconds since the trace began.
+    pub peak_at_ns: i64,
+    /// Bytes live from each moment on.
+    pub curve: Vec<(i64, u64)>,
+    /// What was live at the peak, by the op that made it, largest first.
+    pub holders: Vec<MemoryHolder>,
+}
+
+json_struct!(LiveMemory {
+    required: [device, upper_bound, peak_bytes, peak_at_ns],
+    optional: [rank, curve, holders],
+});
+
+/// Memory that the outputs or allocations of one op held at the peak.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MemoryHolder {
+    /// The op; `None` for memory taken outside of ops or before the trace began.
+    pub operation: Option<String>,
+    /// The bytes it held.
+    pub bytes: u64,
+    /// In how many pieces; 0 where they were not seen.
+    pub blocks: usize,
+}
+
+json_struct!(MemoryHolder {
+    required: [operation, bytes, blocks],
+    optional: [],
+});
+
+/// The live memory of each device of each rank, by rank and name.
+///
+/// Outputs of entries without a start count as made at the beginning.
+pub fn live_memory<T: TraceView + ?Sized>(trace: &T) -> Vec<LiveMemory> {
+    let mut told: BTreeMap<(Option<u32>, &str), Vec<MemoryEvent<'_>>> = BTreeMap::new();
+    for event in trace.memory_events() {
+        told.entry((event.rank, event.device_id))
+            .or_default()
+            .push(event);
+    }
+    if told.is_empty() {
+        return from_outputs(trace);
+    }
+    told.into_iter()
+        .map(|((rank, device), mut events)| {
+            events.sort_by_key(|event| event.at_ns);
+            from_events(trace, rank, device, &events)
+        })
+        .collect()
+}
+
+fn from_events<T: TraceView + ?Sized>(
+    trace: &T,
+    rank: Option<u32>,
+    device: &str,
+    events: &[MemoryEvent<'_>],
+) -> LiveMemory {
+    // Blocks from before the trace may be freed in it: at least that much was live at its beginning.
+    let mut sum = 0i64;
+    let lowest = events.iter().fold(0i64, |lowest, event| {
+        sum = sum.saturating_add(event.bytes);
+        lowest.min(sum)
+    });
+    let mut live = lowest.saturating_neg();
+    let mut memory = LiveMemory {
+        rank,
+        device: Some(device.to_owned()),
+        ..LiveMemory::default()
+    };
+    let mut peak_event = None;
+    for (index, event) in events.iter().enumerate() {
+        live = live.saturating_add(event.bytes);
+        if let Some(allocated) = event.allocated {
+            live = i64::try_from(allocated).unwrap_or(i64::MAX);
+        }
+        let bytes = live.max(0) as u64;
+        if bytes > memory.peak_bytes || peak_event.is_none() {
+            memory.peak_bytes = bytes;
+            memory.peak_at_ns = event.at_ns;
+            peak_event = Some(index);
+        }
+        push_point(&mut memory.curve, event.at_ns, bytes);
+    }
+    let until_peak = peak_event.map_or(0, |index| index + 1);
+    memory.holders = holders(trace, &events[..until_peak], memory.peak_bytes);
+    memory
+}
+
+/// The blocks that are live after these events, by the op in which each was taken.
+fn holders<T: TraceView + ?Sized>(
+    trace: &T,
+    events: &[MemoryEvent<'_>],
+    live_bytes: u64,
+) -> Vec<MemoryHolder> {
+    // A block without an address is known by its size; of equal ones the oldest is freed first.
+    let mut blocks: HashMap<(Option<u64>, u64), std::collections::VecDeque<Option<usize>>> =
+        HashMap::new();
+    for event in events {
+        let size = event.bytes.unsigned_abs();
+        let same = blocks.entry((event.address, size)).or_default();
+        if event.bytes > 0 {
+            same.push_back(event.during);
+        } else {
+            same.pop_front();
+        }
+    }
+    let mut by_op: BTreeMap<Option<&str>, (u64, usize)> = BTreeMap::new();
+    for ((_, size), steps) in &blocks {
+        for step in steps {
+            let entry = step.and_then(|step| trace.index_of_step(step));
+            let name = entry.map(|index| EntryView::operation(&trace.entry(index).into()));
+            let held = by_op.entry(name).or_default();
+            held.0 = held.0.saturating_add(*size);
+            held.1 += 1;
+        }
+    }
+    let seen = by_op
+        .values()
+        .fold(0u64, |sum, held| sum.saturating_add(held.0));
+    if live_bytes > seen {
+        by_op.entry(None).or_default().0 += live_bytes - seen;
+    }
+    sorted(by_op)
+}
+
+fn from_outputs<T: TraceView + ?Sized>(trace: &T) -> Vec<LiveMemory> {
+    type Lane<'a> = (Vec<(i64, u64)>, BTreeMap<Option<&'a str>, (u64, usize)>);
+    let mut lanes: BTreeMap<(Option<u32>, Option<&str>), Lane<'_>> = BTreeMap::new();
+    for view in trace.views() {
+        let bytes = view.memory_bytes() as u64;
+        if bytes == 0 {
+            continue;
+        }
+        let (made, by_op) = lanes.entry((view.rank(), view.device_id())).or_default();
+        made.push((view.end_ns().unwrap_or(0), bytes));
+        let held = by_op.entry(Some(view.operation())).or_default();
+        held.0 = held.0.saturating_add(bytes);
+        held.1 += 1;
+    }
+    lanes
+        .into_iter()
+        .map(|((rank, device), (mut made, by_op))| {
+            made.sort_unstable();
+            let mut memory = LiveMemory {
+                rank,
+                device: device.map(str::to_owned),
+                upper_bound: true,
+                holders: sorted(by_op),
+                ..LiveMemory::default()
+            };
+            for (at, bytes) in made {
+                memory.peak_bytes = memory.peak_bytes.saturating_add(bytes);
+                memory.peak_at_ns = at;
+                push_point(&mut memory.curve, at, memory.peak_bytes);
+            }
+            memory
+        })
+        .collect()
+}
+
+/// The last word at a moment counts.
+fn push_point(curve: &mut Vec<(i64, u64)>, at: i64, bytes: u64) {
+    match curve.last_mut() {
+        Some(last) if last.0 == at => last.1 = bytes,
+        _ => curve.push((at, bytes)),
+    }
+}
+
+fn sorted(by_op: BTreeMap<Option<&str>, (u64, usize)>) -> Vec<MemoryHolder> {
+    let mut holders: Vec<MemoryHolder> = by_op
+        .into_iter()
+        .map(|(name, (bytes, blocks))| MemoryHolder {
+            operation: name.map(str::to_owned),
+            bytes,
+            blocks,
+        })
+        .collect();
+    holders.sort_by_key(|holder| std::cmp::Reverse(holder.bytes));
+    holders
+}

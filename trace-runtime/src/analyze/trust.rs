@@ -1,0 +1,53 @@
+//! Which ops are too short for their figures to mean much.
+
+use super::op_table::OpRow;
+use crate::model::TraceView;
+use crate::model::json_struct::json_struct;
+
+/// The metadata key under which a recorder leaves what recording one op costs, in nanoseconds.
+pub const OVERHEAD_KEY: &str = "overhead_ns";
+
+/// An op whose typical execution is not long beside the cost of recording it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct UntrustedOp {
+    /// The op's name.
+    pub operation: String,
+    /// How often it ran.
+    pub count: usize,
+    /// Its median duration.
+    pub p50_ns: u64,
+    /// What recording one op costs, as a share of that.
+    pub overhead_share: f64,
+}
+
+json_struct!(UntrustedOp {
+    required: [operation, count, p50_ns, overhead_share],
+    optional: [],
+});
+
+/// What recording one op costs in this trace, if its recorder said so.
+pub fn overhead_ns<T: TraceView + ?Sized>(trace: &T) -> Option<u64> {
+    let said: f64 = trace.metadata().get(OVERHEAD_KEY)?.trim().parse().ok()?;
+    (said > 0.0).then_some(said as u64)
+}
+
+/// The ops whose median duration is below ten times the cost of recording them, most frequent first.
+///
+/// `rows` are those of [`by_op`](super::by_op).
+pub fn too_short_to_trust(rows: &[OpRow], overhead_ns: u64) -> Vec<UntrustedOp> {
+    let mut list: Vec<UntrustedOp> = rows
+        .iter()
+        .filter(|row| row.p50_ns < overhead_ns.saturating_mul(10))
+        .map(|row| UntrustedOp {
+            operation: row.operation.clone(),
+            count: row.count,
+            p50_ns: row.p50_ns,
+            overhead_share: overhead_ns as f64 / row.p50_ns.max(1) as f64,
+        })
+        .collect();
+    list.sort_by(|a, b| {
+        let frequent = b.count.cmp(&a.count);
+        frequent.then_with(|| a.operation.cmp(&b.operation))
+    });
+    list
+}
