@@ -5,6 +5,7 @@ pub mod export;
 pub mod model;
 mod op_macro;
 pub mod record;
+pub mod report;
 pub mod tensors;
 
 pub use analyze::{

@@ -1,5 +1,6 @@
 //! The executions of each op, or of each op with the same input shapes, as a row of figures.
 
+use super::communication::CommunicationRule;
 use super::flops::{OpClass, flops_of};
 use super::forest::NONE;
 use super::grouping::Grouping;
@@ -19,6 +20,8 @@ pub struct OpRow {
     pub operation: String,
     /// The dims of its inputs; `None` where all shapes of the op are in one row.
     pub input_shapes: Option<Vec<Vec<usize>>>,
+    /// Whether some of it is communication, by its kind or else its name.
+    pub communication: bool,
     /// How often it ran.
     pub count: usize,
     /// Time spent in it: an execution inside another one of this row adds nothing, nor does the time
@@ -76,6 +79,7 @@ json_struct!(OpRow {
     ],
     optional: [
         input_shapes,
+        communication,
         accelerator_ns,
         flops,
         flops_inferred,
@@ -215,12 +219,14 @@ where
             *classes.entry(name).or_insert_with(|| OpClass::of(name))
         })
         .collect();
+    let mut rule = CommunicationRule::default();
     for (index, view) in trace.views().enumerate() {
         let group = groups[index] as usize;
         let sum = &mut sums[group];
         let outermost = !inside.get(index).is_some_and(|&inside| inside);
         sum.add(&view, nesting.self_ns(index, &view), outermost);
         sum.add_work(&view, classes_of[group]);
+        sum.communication |= rule.holds(&view);
     }
     let mut rows: Vec<OpRow> = grouping
         .keys()
@@ -240,6 +246,7 @@ where
 
 #[derive(Clone, Default)]
 struct RowSums {
+    communication: bool,
     total_ns: u64,
     self_ns: u64,
     accelerator_ns: u64,
@@ -289,6 +296,7 @@ impl RowSums {
         OpRow {
             operation: key.operation().to_owned(),
             input_shapes: key.input_shapes(),
+            communication: self.communication,
             count,
             total_ns: self.total_ns,
             self_ns: self.self_ns,

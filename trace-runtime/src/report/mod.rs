@@ -1,0 +1,247 @@
+//! A trace answered: one line that says where the time went, then the tables behind it.
+//!
+//! The same [`Report`] is written as text for a terminal, as Markdown, as JSON and as CSV. Nothing here
+//! prints, asks for a terminal's width or knows about environment variables: that is the caller's part.
+
+mod answer;
+mod markdown;
+mod names;
+mod op_sections;
+mod sections;
+mod table;
+mod text;
+mod units;
+
+pub use names::{display_width, printable};
+pub use table::{Align, Cell, Column, Table};
+pub use text::{Colour, TextStyle};
+pub use units::{bytes, duration, percent, rate, shapes};
+
+use crate::analyze::{
+    Activity, Collective, CriticalPath, LiveMemory, MachinePeaks, OpOutcomes, OpRow, RooflinePoint,
+    UntrustedOp, activity, by_op, by_shape, collectives, critical_path, live_memory, outcomes,
+    overhead_ns, roofline, too_short_to_trust,
+};
+use crate::model::json_struct::json_struct;
+use crate::model::{RecordedExecutionTrace, TraceStore, TraceView};
+use std::collections::BTreeSet;
+
+/// What a trace tells.
+///
+/// ```
+/// use std::time::Duration;
+/// use trace_runtime::report::{Report, TextStyle};
+/// use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
+///
+/// let mut trace = RecordedExecutionTrace::new();
+/// trace.add_entry(
+///     RecordedTraceEntry::new(0, "matmul")
+///         .with_input_shapes(vec![vec![64, 32], vec![32, 8]])
+///         .with_duration(Duration::from_micros(90)),
+/// );
+/// trace.add_entry(RecordedTraceEntry::new(1, "relu").with_duration(Duration::from_micros(10)));
+///
+/// let report = trace.report();
+/// assert_eq!(report.answer, "matmul [64×32]·[32×8] is 90 % of the time");
+/// assert!(report.to_text(&TextStyle::default()).starts_with(&report.answer));
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    /// Where the time went, in one line.
+    pub answer: String,
+    /// What a reader must know before trusting the figures: dropped entries, compiled-out tracing.
+    pub notes: Vec<String>,
+    /// How many entries there are.
+    pub entries: usize,
+    /// On how many threads.
+    pub threads: usize,
+    /// Of how many ranks; 0 where ranks are unknown.
+    pub ranks: usize,
+    /// Time spent in ops: every op's self time added up.
+    pub total_ns: u64,
+    /// From the first start to the last end.
+    pub span_ns: u64,
+    /// Entries that were not kept for lack of memory.
+    pub dropped: u64,
+    /// Entries that sampling left out.
+    pub sampled_out: u64,
+    /// What recording one op costs, where measured.
+    pub overhead_ns: Option<u64>,
+    /// A row for each op.
+    pub ops: Vec<OpRow>,
+    /// A row for each op and input shapes.
+    pub shapes: Vec<OpRow>,
+    /// What each device did.
+    pub activity: Activity,
+    /// Collectives across ranks.
+    pub collectives: Vec<Collective>,
+    /// The longest chain of ops; its single steps are left out.
+    pub critical_path: CriticalPath,
+    /// Live memory of each device; curves are thinned out to some hundred points.
+    pub memory: Vec<LiveMemory>,
+    /// Ops that did not end well.
+    pub outcomes: Vec<OpOutcomes>,
+    /// Ops too short to trust.
+    pub untrusted: Vec<UntrustedOp>,
+    /// The machine's peaks, where known.
+    pub peaks: Option<MachinePeaks>,
+    /// Ops against those peaks.
+    pub roofline: Vec<RooflinePoint>,
+}
+
+json_struct!(Report {
+    required: [
+        answer,
+        notes,
+        entries,
+        threads,
+        ranks,
+        total_ns,
+        span_ns,
+        dropped,
+        sampled_out,
+        overhead_ns,
+        ops,
+        shapes,
+        activity,
+        collectives,
+        critical_path,
+        memory,
+        outcomes,
+        untrusted,
+    ],
+    optional: [peaks, roofline],
+});
+
+/// A terminal is not wider and a plot seldom.
+const CURVE_POINTS: usize = 256;
+
+impl Report {
+    /// Analyses a trace; its machine's peaks are taken from its metadata if they are there.
+    pub fn of<T: TraceView + ?Sized>(trace: &T) -> Report {
+        let ops = by_op(trace);
+        let overhead = overhead_ns(trace);
+        let number = |key: &str| {
+            trace
+                .metadata()
+                .get(key)
+                .and_then(|said| said.trim().parse().ok())
+        };
+        let threads: BTreeSet<_> = trace
+            .views()
+            .map(|view| (view.rank(), view.thread()))
+            .collect();
+        let ranks: BTreeSet<_> = threads.iter().filter_map(|(rank, _)| *rank).collect();
+        let mut critical_path = critical_path(trace);
+        critical_path.steps = Vec::new();
+        let mut memory = live_memory(trace);
+        for device in &mut memory {
+            thin_out(&mut device.curve);
+        }
+        let mut report = Report {
+            entries: trace.entry_count(),
+            threads: threads.len(),
+            ranks: ranks.len(),
+            total_ns: ops
+                .iter()
+                .fold(0, |sum, row| sum.saturating_add(row.self_ns)),
+            span_ns: critical_path.span_ns,
+            dropped: number("dropped").unwrap_or(0),
+            sampled_out: number("sampled_out").unwrap_or(0),
+            overhead_ns: overhead,
+            untrusted: overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns)),
+            ops,
+            shapes: by_shape(trace),
+            activity: activity(trace),
+            collectives: collectives(trace),
+            critical_path,
+            memory,
+            outcomes: outcomes(trace),
+            ..Report::default()
+        };
+        let compiled_out = trace
+            .metadata()
+            .get("tracing")
+            .is_some_and(|said| said == "compiled out");
+        report.notes = answer::notes(&report, compiled_out);
+        report.answer = answer::line(&report, compiled_out);
+        match MachinePeaks::of(trace) {
+            Some(peaks) => report.with_peaks(peaks),
+            None => report,
+        }
+    }
+
+    /// Measures the ops against what the machine could do.
+    #[must_use]
+    pub fn with_peaks(mut self, peaks: MachinePeaks) -> Report {
+        self.roofline = roofline(&self.shapes, &peaks);
+        self.peaks = Some(peaks);
+        self
+    }
+
+    /// The report for a terminal.
+    pub fn to_text(&self, style: &TextStyle) -> String {
+        text::write(self, style)
+    }
+
+    /// The report as Markdown, with up to `rows` rows a table.
+    pub fn to_markdown(&self, rows: usize) -> String {
+        markdown::write(self, rows)
+    }
+
+    /// The whole report as JSON, indented. Times are nanoseconds.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self)
+    }
+
+    /// Every op as CSV, in plain numbers: nanoseconds, bytes, FLOPs.
+    pub fn ops_csv(&self) -> String {
+        op_sections::op_figures(&self.ops).to_csv()
+    }
+
+    /// Every op and its input shapes as CSV, in plain numbers.
+    pub fn shapes_csv(&self) -> String {
+        op_sections::op_figures(&self.shapes).to_csv()
+    }
+
+    /// The tables of the report, with up to `rows` rows each; those with nothing to say are left out.
+    pub fn tables(&self, rows: usize) -> Vec<Table> {
+        sections::all(self, rows)
+    }
+}
+
+impl RecordedExecutionTrace {
+    /// Where time, memory and waiting went.
+    pub fn report(&self) -> Report {
+        Report::of(self)
+    }
+}
+
+impl TraceStore {
+    /// Where time, memory and waiting went.
+    pub fn report(&self) -> Report {
+        Report::of(self)
+    }
+}
+
+/// Keeps the highest point of each of a few hundred stretches, and the last point.
+fn thin_out(curve: &mut Vec<(i64, u64)>) {
+    if curve.len() <= CURVE_POINTS {
+        return;
+    }
+    let per_point = curve.len().div_ceil(CURVE_POINTS - 1);
+    let last = curve.last().copied();
+    let mut thin: Vec<(i64, u64)> = curve
+        .chunks(per_point)
+        .filter_map(|chunk| {
+            chunk
+                .iter()
+                .copied()
+                .reduce(|best, next| if next.1 > best.1 { next } else { best })
+        })
+        .collect();
+    if thin.last() != last.as_ref() {
+        thin.extend(last);
+    }
+    *curve = thin;
+}

@@ -1,0 +1,218 @@
+//! The tables whose rows are ops.
+
+use super::Report;
+use super::names::printable;
+use super::sections::cut;
+use super::table::{Column, Table};
+use super::units::{bytes, count, duration, percent, rate, shapes};
+use crate::analyze::OpRow;
+
+pub(super) fn by_op(report: &Report, limit: usize) -> Table {
+    ops("By op", &report.ops, report.total_ns, limit)
+}
+
+pub(super) fn by_shape(report: &Report, limit: usize) -> Table {
+    let telling = report.shapes.iter().any(|row| {
+        row.input_shapes
+            .as_ref()
+            .is_some_and(|dims| !dims.is_empty())
+    });
+    if !telling {
+        return Table::default();
+    }
+    ops(
+        "By op and input shapes",
+        &report.shapes,
+        report.total_ns,
+        limit,
+    )
+}
+
+fn ops(title: &str, rows: &[OpRow], total_ns: u64, limit: usize) -> Table {
+    let share = |ns: u64| percent(ns as f64 / total_ns.max(1) as f64);
+    let work = rows.iter().any(|row| row.flops > 0);
+    let moved = rows.iter().any(|row| row.bytes_moved > 0);
+    let mut columns = vec![
+        Column::name("op"),
+        Column::number("calls", 0),
+        Column::number("self", 0),
+        Column::number("share", 0),
+        Column::number("total", 2),
+        Column::number("p50", 1),
+        Column::number("p95", 4),
+        Column::number("p99", 6),
+        Column::number("min", 9),
+        Column::number("mean", 8),
+        Column::number("max", 5),
+    ];
+    if moved {
+        columns.push(Column::number("B/s", 7));
+        columns.push(Column::number("output", 10));
+    }
+    if work {
+        columns.push(Column::number("FLOP/s", 3));
+        columns.push(Column::number("FLOP/B", 11));
+    }
+    let inferred = rows.iter().take(limit).any(|row| row.flops_inferred);
+    let rows = rows
+        .iter()
+        .map(|row| {
+            let name = printable(&row.operation);
+            let dims = shapes(row.input_shapes.as_deref().unwrap_or(&[]));
+            let mut cells = vec![
+                if dims.is_empty() {
+                    name
+                } else {
+                    format!("{name} {dims}")
+                },
+                count(row.count as u64),
+                duration(row.self_ns),
+                share(row.self_ns),
+                duration(row.total_ns),
+                duration(row.p50_ns),
+                duration(row.p95_ns),
+                duration(row.p99_ns),
+                duration(row.min_ns),
+                duration(row.mean_ns),
+                duration(row.max_ns),
+            ];
+            if moved {
+                cells.push(
+                    row.bytes_per_s
+                        .map_or_else(String::new, |per_s| rate(per_s, "B")),
+                );
+                cells.push(bytes(row.memory_bytes));
+            }
+            if work {
+                let mark = if row.flops_inferred { "~" } else { "" };
+                let flops = row
+                    .flops_per_s
+                    .map(|per_s| format!("{mark}{}", rate(per_s, "F")));
+                cells.push(flops.unwrap_or_default());
+                let intensity = row.arithmetic_intensity.map(|value| format!("{value:.1}"));
+                cells.push(intensity.unwrap_or_default());
+            }
+            cells
+        })
+        .collect();
+    let footer = (work && inferred).then(|| "~ FLOPs inferred from name and shapes".to_owned());
+    cut(
+        Table {
+            title: title.to_owned(),
+            columns,
+            rows,
+            footer,
+        },
+        limit,
+    )
+}
+
+pub(super) fn roofline(report: &Report, limit: usize) -> Table {
+    let columns = vec![
+        Column::name("op"),
+        Column::number("FLOP/B", 1),
+        Column::number("reached", 0),
+        Column::number("attainable", 0),
+        Column::number("efficiency", 0),
+        Column::number("bound by", 0),
+    ];
+    let rows = report
+        .roofline
+        .iter()
+        .map(|point| {
+            let name = printable(&point.operation);
+            let dims = shapes(point.input_shapes.as_deref().unwrap_or(&[]));
+            vec![
+                format!("{name} {dims}").trim_end().to_owned(),
+                format!("{:.1}", point.arithmetic_intensity),
+                rate(point.flops_per_s, "F"),
+                rate(point.attainable_flops_per_s, "F"),
+                percent(point.efficiency),
+                if point.memory_bound {
+                    "memory"
+                } else {
+                    "compute"
+                }
+                .to_owned(),
+            ]
+        })
+        .collect();
+    cut(
+        Table {
+            title: "Against the machine's peaks".to_owned(),
+            columns,
+            rows,
+            footer: None,
+        },
+        limit,
+    )
+}
+
+/// An op table in plain numbers, for programs.
+pub(super) fn op_figures(rows: &[OpRow]) -> Table {
+    let shaped = rows.iter().any(|row| row.input_shapes.is_some());
+    let mut columns = vec![Column::name("operation")];
+    if shaped {
+        columns.push(Column::name("input_shapes"));
+    }
+    columns.extend(
+        [
+            "count",
+            "total_ns",
+            "self_ns",
+            "sum_ns",
+            "min_ns",
+            "mean_ns",
+            "p50_ns",
+            "p95_ns",
+            "p99_ns",
+            "max_ns",
+            "memory_bytes",
+            "bytes_moved",
+            "flops",
+            "flops_inferred",
+            "flops_per_s",
+            "bytes_per_s",
+            "arithmetic_intensity",
+        ]
+        .map(|title| Column::number(title, 0)),
+    );
+    let optional = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let rows = rows
+        .iter()
+        .map(|row| {
+            let mut cells = vec![row.operation.clone()];
+            if shaped {
+                cells.push(shapes(row.input_shapes.as_deref().unwrap_or(&[])));
+            }
+            cells.push(row.count.to_string());
+            cells.extend(
+                [
+                    row.total_ns,
+                    row.self_ns,
+                    row.sum_ns,
+                    row.min_ns,
+                    row.mean_ns,
+                    row.p50_ns,
+                    row.p95_ns,
+                    row.p99_ns,
+                    row.max_ns,
+                    row.memory_bytes,
+                    row.bytes_moved,
+                    row.flops,
+                ]
+                .map(|number| number.to_string()),
+            );
+            cells.push(row.flops_inferred.to_string());
+            cells
+                .extend([row.flops_per_s, row.bytes_per_s, row.arithmetic_intensity].map(optional));
+            cells
+        })
+        .collect();
+    Table {
+        title: String::new(),
+        columns,
+        rows,
+        footer: None,
+    }
+}

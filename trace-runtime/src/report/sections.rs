@@ -1,0 +1,278 @@
+//! The tables of a report: which there are, and those that are not about single ops.
+
+use super::Report;
+use super::answer::device_name;
+use super::names::printable;
+use super::op_sections::{by_op, by_shape, roofline};
+use super::table::{Column, Table};
+use super::units::{bytes, count, duration, percent, prose, rate};
+use crate::analyze::DeviceActivity;
+
+pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
+    [
+        by_op(report, rows),
+        by_shape(report, rows),
+        devices(report, rows),
+        collectives(report, rows),
+        critical_path(report, rows),
+        roofline(report, rows),
+        memory(report, rows),
+        outcomes(report, rows),
+        untrusted(report, rows),
+    ]
+    .into_iter()
+    .filter(|table| !table.rows.is_empty())
+    .collect()
+}
+
+/// Says how many rows there are beyond the ones shown.
+pub(super) fn cut(mut table: Table, rows: usize) -> Table {
+    let more = table.rows.len().saturating_sub(rows);
+    if more > 0 {
+        table.rows.truncate(rows);
+        let said = format!("and {} more", count(more as u64));
+        table.footer = Some(match table.footer {
+            Some(footer) => format!("{said}; {footer}"),
+            None => said,
+        });
+    }
+    table
+}
+
+fn devices(report: &Report, limit: usize) -> Table {
+    let columns = vec![
+        Column::name("device"),
+        Column::number("busy", 0),
+        Column::number("idle", 0),
+        Column::number("idle %", 0),
+        Column::number("compute", 2),
+        Column::number("comm", 1),
+        Column::number("memory", 4),
+        Column::number("hidden", 3),
+        Column::number("exposed", 1),
+        Column::number("entries", 6),
+        Column::number("span", 5),
+    ];
+    let row = |device: &DeviceActivity| {
+        vec![
+            device_name(device),
+            duration(device.busy_ns),
+            duration(device.idle_ns),
+            percent(device.idle_share()),
+            duration(device.compute_ns),
+            duration(device.communication_ns),
+            duration(device.memory_ns),
+            device.overlap_share().map_or_else(String::new, percent),
+            duration(device.exposed_communication_ns),
+            count(device.entries as u64),
+            duration(device.span_ns),
+        ]
+    };
+    let activity = &report.activity;
+    let accelerators = activity
+        .devices
+        .iter()
+        .filter(|one| one.device != "cpu")
+        .count();
+    let together = activity
+        .ranks
+        .iter()
+        .filter(|_| accelerators > activity.ranks.len());
+    let rows = activity.devices.iter().chain(together).map(row).collect();
+    let footer = activity
+        .imbalance
+        .as_ref()
+        .filter(|one| one.cost_ns > 0)
+        .map(|one| {
+            format!(
+                "the busiest device is {} over the mean of {}",
+                prose(&duration(one.cost_ns)),
+                one.devices
+            )
+        });
+    cut(
+        Table {
+            title: "Devices".to_owned(),
+            columns,
+            rows,
+            footer,
+        },
+        limit,
+    )
+}
+
+fn collectives(report: &Report, limit: usize) -> Table {
+    let columns = vec![
+        Column::name("collective"),
+        Column::number("calls", 0),
+        Column::number("ranks", 3),
+        Column::number("transfer", 0),
+        Column::number("bus", 1),
+        Column::number("longest wait", 0),
+        Column::number("rank", 0),
+    ];
+    let rows = report
+        .collectives
+        .iter()
+        .map(|one| {
+            let waits = one.wait_ns.iter().rev().max_by_key(|wait| wait.1);
+            vec![
+                printable(&one.operation),
+                count(one.calls as u64),
+                count(one.ranks as u64),
+                duration(one.transfer_ns),
+                one.bus_bytes_per_s
+                    .map_or_else(String::new, |per_s| rate(per_s, "B")),
+                waits.map_or_else(String::new, |wait| duration(wait.1)),
+                waits.map_or_else(String::new, |wait| wait.0.to_string()),
+            ]
+        })
+        .collect();
+    cut(
+        Table {
+            title: "Collectives across ranks".to_owned(),
+            columns,
+            rows,
+            footer: None,
+        },
+        limit,
+    )
+}
+
+fn critical_path(report: &Report, limit: usize) -> Table {
+    let path = &report.critical_path;
+    // On one thread the path is everything, in the order of the first table.
+    if report.threads < 2 {
+        return Table::default();
+    }
+    let columns = vec![
+        Column::name("op"),
+        Column::number("on the path", 0),
+        Column::number("share", 0),
+    ];
+    let rows = path
+        .ops
+        .iter()
+        .map(|op| {
+            vec![
+                printable(&op.operation),
+                duration(op.path_ns),
+                percent(op.share),
+            ]
+        })
+        .collect();
+    let title = format!("Critical path: {}", prose(&duration(path.length_ns)));
+    cut(
+        Table {
+            title,
+            columns,
+            rows,
+            footer: None,
+        },
+        limit,
+    )
+}
+
+fn memory(report: &Report, limit: usize) -> Table {
+    let columns = vec![
+        Column::name("held by"),
+        Column::number("device", 0),
+        Column::number("at peak", 0),
+        Column::number("share", 0),
+        Column::number("blocks", 1),
+    ];
+    let mut rows = Vec::new();
+    let mut peaks = Vec::new();
+    for memory in &report.memory {
+        let device = printable(memory.device.as_deref().unwrap_or("unknown"));
+        let device = match memory.rank {
+            Some(rank) => format!("{device} of rank {rank}"),
+            None => device,
+        };
+        let at_most = if memory.upper_bound { "at most " } else { "" };
+        peaks.push(format!(
+            "{device} {at_most}{}",
+            prose(&bytes(memory.peak_bytes))
+        ));
+        for holder in memory.holders.iter().take(limit) {
+            let name = holder.operation.as_deref().map(printable);
+            rows.push(vec![
+                name.unwrap_or_else(|| "(outside of ops)".to_owned()),
+                device.clone(),
+                bytes(holder.bytes),
+                percent(holder.bytes as f64 / memory.peak_bytes.max(1) as f64),
+                count(holder.blocks as u64),
+            ]);
+        }
+    }
+    let footer = Some(format!("peak: {}", peaks.join(", ")));
+    cut(
+        Table {
+            title: "Live memory at its peak".to_owned(),
+            columns,
+            rows,
+            footer,
+        },
+        limit,
+    )
+}
+
+fn outcomes(report: &Report, limit: usize) -> Table {
+    let columns = vec![
+        Column::name("op that did not end well"),
+        Column::number("calls", 0),
+        Column::number("errors", 0),
+        Column::number("panics", 0),
+        Column::number("cancelled", 0),
+        Column::number("unfinished", 0),
+    ];
+    let rows = report
+        .outcomes
+        .iter()
+        .map(|op| {
+            let numbers = [op.count, op.errors, op.panics, op.cancelled, op.unfinished];
+            let mut row = vec![printable(&op.operation)];
+            row.extend(numbers.map(|number| count(number as u64)));
+            row
+        })
+        .collect();
+    cut(
+        Table {
+            title: "Outcomes".to_owned(),
+            columns,
+            rows,
+            footer: None,
+        },
+        limit,
+    )
+}
+
+fn untrusted(report: &Report, limit: usize) -> Table {
+    let columns = vec![
+        Column::name("op"),
+        Column::number("calls", 0),
+        Column::number("p50", 0),
+        Column::number("cost of recording", 0),
+    ];
+    let rows = report
+        .untrusted
+        .iter()
+        .map(|op| {
+            vec![
+                printable(&op.operation),
+                count(op.count as u64),
+                duration(op.p50_ns),
+                percent(op.overhead_share),
+            ]
+        })
+        .collect();
+    cut(
+        Table {
+            title: "Too short to trust".to_owned(),
+            columns,
+            rows,
+            footer: None,
+        },
+        limit,
+    )
+}

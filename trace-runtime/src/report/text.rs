@@ -1,0 +1,109 @@
+//! The report for a terminal.
+
+use super::Report;
+use super::names::{char_width, display_width};
+use std::fmt::Write as _;
+
+/// Whether text carries colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// Plain text: files, pipes, `NO_COLOR`.
+    #[default]
+    Off,
+    /// ANSI escapes.
+    On,
+}
+
+/// How a report is laid out for a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextStyle {
+    /// Columns of the terminal; fewer than 80 count as 80.
+    pub width: usize,
+    /// Whether to use colours.
+    pub colour: Colour,
+    /// Rows of a table, at most.
+    pub rows: usize,
+}
+
+impl Default for TextStyle {
+    fn default() -> Self {
+        TextStyle {
+            width: 80,
+            colour: Colour::Off,
+            rows: 12,
+        }
+    }
+}
+
+pub(super) fn write(report: &Report, style: &TextStyle) -> String {
+    let width = style.width.max(80);
+    let ink = Ink(style.colour);
+    let mut text = String::new();
+    let _ = writeln!(text, "{}", ink.bold(&wrapped(&report.answer, width)));
+    let _ = write!(
+        text,
+        "\n{}\n",
+        wrapped(&super::answer::overview(report), width)
+    );
+    for note in &report.notes {
+        let _ = writeln!(
+            text,
+            "{}",
+            ink.warning(&wrapped(&format!("note: {note}"), width))
+        );
+    }
+    for table in report.tables(style.rows) {
+        let _ = write!(text, "\n{}", table.to_text(width, style.colour));
+    }
+    text
+}
+
+/// Breaks a line at spaces so that it fits; a word too long for a line is broken anywhere.
+fn wrapped(line: &str, width: usize) -> String {
+    let mut text = String::new();
+    let mut used = 0;
+    for word in line.split(' ') {
+        let length = display_width(word);
+        if used > 0 && used + 1 + length > width {
+            text.push('\n');
+            used = 0;
+        } else if used > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        for c in word.chars() {
+            if used + char_width(c) > width {
+                text.push('\n');
+                used = 0;
+            }
+            text.push(c);
+            used += char_width(c);
+        }
+    }
+    text
+}
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ink(pub(super) Colour);
+
+impl Ink {
+    pub(super) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(super) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(super) fn warning(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        match self.0 {
+            Colour::Off => text.to_owned(),
+            Colour::On => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        }
+    }
+}
