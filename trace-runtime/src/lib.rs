@@ -4,6 +4,7 @@ pub mod analyze;
 pub mod export;
 pub mod model;
 mod op_macro;
+pub mod read;
 pub mod record;
 pub mod report;
 pub mod tensors;

@@ -56,6 +56,12 @@ impl TraceStoreBuilder {
         self.append(row.thread, packed, extra)
     }
 
+    /// Says what [`TraceView::total_duration_us`](super::TraceView::total_duration_us) is, for traces
+    /// whose threads show some of the time more than once. Else it is added up.
+    pub fn total_duration_us(&mut self, total: f64) {
+        self.total_us = Some(total);
+    }
+
     /// Appends what the allocator said; events arrive in the order in which they happened.
     pub fn push_memory(&mut self, event: &MemoryEvent<'_>) {
         let device = self.interner.string(event.device_id);

@@ -112,7 +112,7 @@ impl RecordedExecutionTrace {
         Self::from_slice(json.as_bytes())
     }
 
-    fn from_slice(json: &[u8]) -> Result<Self, TraceError> {
+    pub(crate) fn from_slice(json: &[u8]) -> Result<Self, TraceError> {
         serde_json::from_slice(json).map_err(TraceError::json)
     }
 

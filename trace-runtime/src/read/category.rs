@@ -1,0 +1,129 @@
+//! What a row of a Chrome trace is, by its category: which lane it lies in and what it spends time on.
+
+use super::scanner::Raw;
+use crate::model::OpKind;
+
+/// The rows of one thread that nest in each other.
+///
+/// Profilers write ops, the Python frames around them and the runtime calls inside them to one
+/// thread. They are told apart, so that an op's own time is what its child ops leave of it: that is
+/// what `key_averages` shows, whether or not frames and launches were traced too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Lane {
+    /// Ops and annotations on the host.
+    Host,
+    /// Interpreter frames.
+    Python,
+    /// Calls into a device's runtime or driver.
+    Runtime,
+    /// What ran on a device: kernels, copies, fills.
+    Device,
+    /// Spans on a device's row that are no work of it: annotations, waits.
+    Mark,
+}
+
+impl Lane {
+    pub(super) const COUNT: usize = 5;
+}
+
+/// What a category says of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Category {
+    Row(Lane),
+    /// Work on a device that copies or fills.
+    DeviceMemory,
+    /// The profiler's own span over the whole trace.
+    ProfilerSpan,
+}
+
+impl Category {
+    #[inline]
+    pub(super) fn of(category: Raw<'_>) -> Category {
+        match category.0 {
+            b"cpu_op" | b"user_annotation" | b"Operator" | b"" => Category::Row(Lane::Host),
+            b"kernel" | b"Kernel" => Category::Row(Lane::Device),
+            b"gpu_memcpy" | b"gpu_memset" | b"Memcpy" | b"Memset" => Category::DeviceMemory,
+            b"python_function" => Category::Row(Lane::Python),
+            b"gpu_user_annotation" | b"cuda_sync" => Category::Row(Lane::Mark),
+            b"Trace" => Category::ProfilerSpan,
+            other => {
+                let runtime = [&b"runtime"[..], b"driver"].into_iter().any(|end| {
+                    let start = other.len().saturating_sub(end.len());
+                    other[start..].eq_ignore_ascii_case(end)
+                });
+                Category::Row(if runtime { Lane::Runtime } else { Lane::Host })
+            }
+        }
+    }
+}
+
+/// What work on a device is spent on: communication by its name, else memory by category or name,
+/// else compute.
+pub(super) fn device_kind(name: &str, category: Category) -> OpKind {
+    let starts = |prefixes: &[&str]| {
+        prefixes.iter().any(|prefix| {
+            name.get(..prefix.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+        })
+    };
+    let kernels = ["ncclKernel", "ncclDevKernel", "rcclGenericKernel"];
+    if starts(&["nccl", "rccl", "hccl"]) || kernels.iter().any(|kernel| name.contains(kernel)) {
+        return OpKind::Communication;
+    }
+    let copies = ["Memcpy", "Memset", "dma"];
+    if category == Category::DeviceMemory || copies.iter().any(|copy| name.starts_with(copy)) {
+        return OpKind::Memory;
+    }
+    OpKind::Compute
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_of_every_dialect_find_their_lane() {
+        let lane = |name: &str| Category::of(Raw(name.as_bytes()));
+        for host in [
+            "cpu_op",
+            "Operator",
+            "user_annotation",
+            "",
+            "whatever",
+            "run",
+        ] {
+            assert_eq!(lane(host), Category::Row(Lane::Host), "{host}");
+        }
+        for runtime in ["cuda_runtime", "Runtime", "cuda_driver", "xpu_runtime"] {
+            assert_eq!(lane(runtime), Category::Row(Lane::Runtime), "{runtime}");
+        }
+        for copy in ["gpu_memcpy", "gpu_memset", "Memcpy", "Memset"] {
+            assert_eq!(lane(copy), Category::DeviceMemory);
+        }
+        assert_eq!(lane("Kernel"), Category::Row(Lane::Device));
+        assert_eq!(lane("Trace"), Category::ProfilerSpan);
+    }
+
+    #[test]
+    fn a_device_row_is_communication_before_memory_before_compute() {
+        let kernel = Category::Row(Lane::Device);
+        for (name, category, kind) in [
+            ("NCCL_AllReduce", kernel, OpKind::Communication),
+            ("void ncclDevKernel_x()", kernel, OpKind::Communication),
+            (
+                "void x::rcclGenericKernel<1>",
+                kernel,
+                OpKind::Communication,
+            ),
+            ("nccl copy", Category::DeviceMemory, OpKind::Communication),
+            ("Memcpy HtoD", kernel, OpKind::Memory),
+            ("dma_in", kernel, OpKind::Memory),
+            ("fill", Category::DeviceMemory, OpKind::Memory),
+            ("memcpy_like_gemm", kernel, OpKind::Compute),
+            ("voidnccl", kernel, OpKind::Compute),
+            ("日本", kernel, OpKind::Compute),
+        ] {
+            assert_eq!(device_kind(name, category), kind, "{name}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Reads Chrome's trace format, in which Kineto and most other profilers write.
+
+use super::collector::Collector;
+use super::event::Event;
+use super::header::Header;
+use super::scanner::{Fault, Scanner};
+use super::{TraceError, TraceStore, nest};
+
+/// Reads a trace whose events stand in the `traceEvents` of an object.
+pub(super) fn object(bytes: &[u8]) -> Result<TraceStore, TraceError> {
+    let mut collector = Collector::default();
+    let mut header = Header::default();
+    read_all(bytes, |scanner| {
+        let mut members = scanner.open_object()?;
+        while let Some(key) = scanner.next_key(&mut members)? {
+            if key.0 == b"traceEvents" && scanner.peek() == Some(b'[') {
+                events(scanner, &mut collector, Close::Needed)?;
+            } else {
+                header.read(key, scanner)?;
+            }
+        }
+        the_end(scanner)
+    })?;
+    finish(collector, header)
+}
+
+/// Reads a trace that is an array of events.
+pub(super) fn array(bytes: &[u8]) -> Result<TraceStore, TraceError> {
+    let mut collector = Collector::default();
+    read_all(bytes, |scanner| {
+        events(scanner, &mut collector, Close::Optional)?;
+        the_end(scanner)
+    })?;
+    finish(collector, Header::default())
+}
+
+/// Whether an array may end with the file: the format allows it where the array is all there is, so
+/// that a program that dies leaves a trace that can be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Close {
+    Needed,
+    Optional,
+}
+
+fn events<'a>(
+    scanner: &mut Scanner<'a>,
+    collector: &mut Collector<'a>,
+    close: Close,
+) -> Result<(), Fault> {
+    let mut items = scanner.open_array()?;
+    loop {
+        if close == Close::Optional && scanner.at_end() {
+            collector
+                .left_out
+                .count("closing brackets that are missing");
+            return Ok(());
+        }
+        if !scanner.next_item(&mut items)? {
+            return Ok(());
+        }
+        if close == Close::Optional && scanner.at_end() {
+            continue;
+        }
+        if scanner.peek() != Some(b'{') {
+            return scanner.fault("an event, which is an object");
+        }
+        collector.add(&Event::read(scanner)?);
+    }
+}
+
+fn read_all<'a>(
+    bytes: &'a [u8],
+    read: impl FnOnce(&mut Scanner<'a>) -> Result<(), Fault>,
+) -> Result<(), TraceError> {
+    read(&mut Scanner::new(bytes)).map_err(|fault| fault.into_error(bytes))
+}
+
+fn the_end(scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+    if scanner.at_end() {
+        return Ok(());
+    }
+    scanner.fault("nothing more: the trace is complete here")
+}
+
+fn finish(collector: Collector<'_>, header: Header) -> Result<TraceStore, TraceError> {
+    let nothing = collector.rows.is_empty() && collector.memory.is_empty();
+    if nothing && collector.left_out.total() > 0 {
+        return Err(TraceError::content(format!(
+            "none of its {} events says what ran and for how long; \
+             `ph` must be `X`, or `B` and `E`, and `ts` a number of microseconds",
+            collector.events
+        )));
+    }
+    nest::build(collector, header)
+}

@@ -1,0 +1,244 @@
+//! Takes events one by one and keeps what they say, in the order of the file.
+
+use super::category::{Category, Lane};
+use super::event::{Args, Event};
+use super::flows::Flow;
+use super::hash::FastHash;
+use super::left_out::LeftOut;
+use super::micros::Micros;
+use super::ops::Ops;
+use super::places::Places;
+use super::scanner::Raw;
+use std::collections::HashMap;
+
+/// What the events of a trace said so far.
+#[derive(Debug, Default)]
+pub(super) struct Collector<'a> {
+    pub(super) rows: Vec<Row>,
+    pub(super) ops: Ops<'a>,
+    pub(super) places: Places<'a>,
+    pub(super) memory: Vec<MemoryRow>,
+    pub(super) memory_devices: Vec<String>,
+    pub(super) flows: Vec<Flow>,
+    /// Some device row has no correlation by which its launch could be found.
+    pub(super) uncorrelated: bool,
+    pub(super) left_out: LeftOut,
+    pub(super) events: usize,
+    /// Rows that began and did not end yet, by place.
+    open: HashMap<u32, Vec<u32>, FastHash>,
+    device_ids: HashMap<(Raw<'a>, Raw<'a>), u32, FastHash>,
+}
+
+/// One execution; times in nanoseconds as the file counts them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) start: i64,
+    /// [`UNFINISHED`] where the end was never written.
+    pub(super) end: i64,
+    /// Shared by a launch and what it launched; [`UNCORRELATED`] for none.
+    pub(super) correlation: u64,
+    pub(super) op: u32,
+    pub(super) lane: u32,
+}
+
+pub(super) const UNFINISHED: i64 = i64::MAX;
+pub(super) const UNCORRELATED: u64 = u64::MAX;
+
+/// Memory taken or given back.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MemoryRow {
+    pub(super) at: i64,
+    pub(super) bytes: i64,
+    pub(super) place: u32,
+    pub(super) device: u32,
+    pub(super) address: Option<u64>,
+    pub(super) allocated: Option<u64>,
+}
+
+impl<'a> Collector<'a> {
+    #[inline]
+    pub(super) fn add(&mut self, event: &Event<'a>) {
+        self.events += 1;
+        match event.phase {
+            b'X' => self.complete(event),
+            b's' | b'f' => self.flow(event),
+            b'B' => self.begin(event),
+            b'E' => self.end(event),
+            b'i' | b'I' if event.name == Raw(b"[memory]") => self.memory(event),
+            b'M' => self.describe(event),
+            b'i' | b'I' | b'R' => self.left_out.count("instant events"),
+            b'C' => self.left_out.count("counter samples"),
+            b't' => self.left_out.count("flow steps"),
+            b'b' | b'n' | b'e' | b'S' | b'T' | b'p' | b'F' => self.left_out.count("async events"),
+            b'N' | b'O' | b'D' => self.left_out.count("object snapshots"),
+            b'P' => self.left_out.count("stack samples"),
+            0 => self.left_out.count("events without a phase"),
+            _ => self.left_out.count("events of an unknown phase"),
+        }
+    }
+
+    fn complete(&mut self, event: &Event<'a>) {
+        let category = Category::of(event.category);
+        let Some(start) = self.time(event) else {
+            return;
+        };
+        let duration = match Micros::parse(event.duration.0) {
+            Some(duration) if duration.ns >= 0 => duration,
+            Some(_) => {
+                self.left_out.count("negative durations, taken as zero");
+                Micros::default()
+            }
+            None => {
+                self.left_out.count("unreadable durations, taken as zero");
+                Micros::default()
+            }
+        };
+        let end = start.end(duration).unwrap_or(i64::MAX - 1);
+        self.row(event, category, start.ns, end);
+    }
+
+    fn begin(&mut self, event: &Event<'a>) {
+        let Some(start) = self.time(event) else {
+            return;
+        };
+        let category = Category::of(event.category);
+        let row = self.rows.len() as u32;
+        self.row(event, category, start.ns, UNFINISHED);
+        if self.rows.len() as u32 > row {
+            let place = self.places.place(event.pid, event.tid);
+            self.open.entry(place).or_default().push(row);
+        }
+    }
+
+    fn end(&mut self, event: &Event<'a>) {
+        let Some(end) = self.time(event) else {
+            return;
+        };
+        let place = self.places.place(event.pid, event.tid);
+        match self.open.get_mut(&place).and_then(Vec::pop) {
+            Some(row) => {
+                let row = &mut self.rows[row as usize];
+                row.end = end.ns.max(row.start);
+            }
+            None => self.left_out.count("ends without a begin"),
+        }
+    }
+
+    #[inline]
+    fn row(&mut self, event: &Event<'a>, category: Category, start: i64, end: i64) {
+        let lane = match category {
+            Category::Row(lane) => lane,
+            Category::DeviceMemory => Lane::Device,
+            Category::ProfilerSpan => return self.left_out.count("spans of the profiler itself"),
+        };
+        let Args {
+            mut facts,
+            correlation,
+            ..
+        } = event.args;
+        let mut link = UNCORRELATED;
+        match lane {
+            Lane::Device | Lane::Mark => {
+                if facts.device.is_empty() {
+                    facts.device = event.pid;
+                }
+                if lane == Lane::Device {
+                    link = correlation.number().unwrap_or(UNCORRELATED);
+                    self.uncorrelated |= link == UNCORRELATED;
+                }
+            }
+            Lane::Runtime => link = correlation.number().unwrap_or(UNCORRELATED),
+            Lane::Host | Lane::Python => {}
+        }
+        let op = self.ops.id(event.name, lane, category, facts);
+        let place = self.places.place(event.pid, event.tid);
+        let lane = self.places.lane(place, lane, facts.device);
+        self.rows.push(Row {
+            start,
+            end,
+            correlation: link,
+            op,
+            lane,
+        });
+    }
+
+    fn flow(&mut self, event: &Event<'a>) {
+        if event.category == Raw(b"fwdbwd") {
+            return self.left_out.count("links from forward to backward");
+        }
+        let Some(at) = Micros::parse(event.time.0) else {
+            return self.left_out.count("events without a readable time");
+        };
+        self.flows.push(Flow {
+            at: at.ns,
+            id: Flow::id_of(event.id),
+            place: self.places.place(event.pid, event.tid),
+            begins: event.phase == b's',
+        });
+    }
+
+    fn memory(&mut self, event: &Event<'a>) {
+        let args = &event.args;
+        let Some(at) = self.time(event) else {
+            return;
+        };
+        let Some(bytes) = args.taken.number() else {
+            return self.left_out.count("memory events without bytes");
+        };
+        let place = self.places.place(event.pid, event.tid);
+        let devices = &mut self.memory_devices;
+        let device = *self
+            .device_ids
+            .entry((args.device_type, args.device_number))
+            .or_insert_with(|| {
+                devices.push(memory_device(args.device_type, args.device_number));
+                devices.len() as u32 - 1
+            });
+        self.memory.push(MemoryRow {
+            at: at.ns,
+            bytes,
+            place,
+            device,
+            address: args.address.number(),
+            allocated: args.allocated.number(),
+        });
+    }
+
+    fn describe(&mut self, event: &Event<'a>) {
+        match event.name.0 {
+            b"thread_name" => self
+                .places
+                .name_thread(event.pid, event.tid, event.args.name),
+            b"process_name" => self.places.name_process(event.pid, event.args.name),
+            // How a viewer sorts and labels its rows.
+            b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
+            _ => self.left_out.count("metadata events"),
+        }
+    }
+
+    fn time(&mut self, event: &Event<'a>) -> Option<Micros> {
+        let time = Micros::parse(event.time.0).filter(|time| time.ns < UNFINISHED - 1);
+        if time.is_none() {
+            self.left_out.count("events without a readable time");
+        }
+        time
+    }
+}
+
+/// The device of a memory event, by the numbers that torch gives to kinds of devices.
+fn memory_device(kind: Raw<'_>, number: Raw<'_>) -> String {
+    let family = match kind.number::<u32>() {
+        Some(0) | None => return "cpu".to_owned(),
+        Some(1) => "cuda".to_owned(),
+        Some(6) => "hip".to_owned(),
+        Some(12) => "xpu".to_owned(),
+        Some(13) => "mps".to_owned(),
+        Some(15) => "hpu".to_owned(),
+        Some(19) => "mtia".to_owned(),
+        Some(other) => format!("device-type-{other}"),
+    };
+    match number.number::<u32>() {
+        Some(number) => format!("{family}:{number}"),
+        None => family,
+    }
+}

@@ -1,0 +1,76 @@
+//! Arrows from one row to another, for traces that link a launch to its work in no other way.
+
+use super::hash::FastHash;
+use super::scanner::Raw;
+use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+
+/// One end of an arrow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flow {
+    pub(super) at: i64,
+    pub(super) id: u64,
+    pub(super) place: u32,
+    pub(super) begins: bool,
+}
+
+impl Flow {
+    /// Ids are numbers or strings, and are only ever compared.
+    pub(super) fn id_of(id: Raw<'_>) -> u64 {
+        static HASH: std::sync::OnceLock<FastHash> = std::sync::OnceLock::new();
+        id.number()
+            .unwrap_or_else(|| HASH.get_or_init(FastHash::default).hash_one(id))
+    }
+}
+
+/// Walks arrows along with the rows, both in order of time.
+#[derive(Debug, Default)]
+pub(super) struct Arrows {
+    begins: Vec<Flow>,
+    ends: Vec<Flow>,
+    next_begin: usize,
+    next_end: usize,
+    /// The entry that an arrow leaves from.
+    sources: HashMap<u64, usize, FastHash>,
+    /// The arrow that arrived last at a place: when, and from which entry.
+    arrived: HashMap<u32, (i64, usize), FastHash>,
+}
+
+impl Arrows {
+    pub(super) fn new(mut flows: Vec<Flow>) -> Arrows {
+        flows.sort_by_key(|flow| flow.at);
+        let (begins, ends) = flows.into_iter().partition(|flow| flow.begins);
+        Arrows {
+            begins,
+            ends,
+            ..Arrows::default()
+        }
+    }
+
+    /// Moves on to a row that starts at `start`. `innermost` is the entry that runs at a place and
+    /// time.
+    pub(super) fn advance(&mut self, start: i64, innermost: impl Fn(u32, i64) -> Option<usize>) {
+        while let Some(flow) = self.begins.get(self.next_begin)
+            && flow.at < start
+        {
+            if let Some(source) = innermost(flow.place, flow.at) {
+                self.sources.insert(flow.id, source);
+            }
+            self.next_begin += 1;
+        }
+        while let Some(flow) = self.ends.get(self.next_end)
+            && flow.at <= start
+        {
+            if let Some(&source) = self.sources.get(&flow.id) {
+                self.arrived.insert(flow.place, (flow.at, source));
+            }
+            self.next_end += 1;
+        }
+    }
+
+    /// The entry whose arrow arrives where and when a row starts.
+    pub(super) fn source(&self, place: u32, start: i64) -> Option<usize> {
+        let &(at, source) = self.arrived.get(&place)?;
+        (at == start).then_some(source)
+    }
+}

@@ -1,0 +1,92 @@
+//! What stands beside the events of a Chrome trace: the rank, the devices, when and by whom.
+
+use super::scanner::{Fault, Raw, Scanner};
+use crate::model::TraceStoreBuilder;
+
+/// The facts of a trace that are no events.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    pub(super) rank: Option<u32>,
+    facts: Vec<(String, String)>,
+}
+
+/// A longer value is a log or a dump, and no fact that a report could show.
+const LONGEST_FACT: usize = 1000;
+
+impl Header {
+    /// Takes the value of a key of the top-level object other than `traceEvents`.
+    pub(super) fn read(&mut self, key: Raw<'_>, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+        match (key.0, scanner.peek()) {
+            (b"distributedInfo", Some(b'{')) => self.distributed(scanner),
+            (b"deviceProperties", Some(b'[')) => self.devices(scanner),
+            (b"otherData" | b"metadata", Some(b'{')) => self.facts_of("", scanner),
+            _ => {
+                let value = scanner.scalar()?;
+                self.keep(key.text().into_owned(), value);
+                Ok(())
+            }
+        }
+    }
+
+    fn distributed(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+        let start = scanner.clone();
+        self.facts_of("distributed.", scanner)?;
+        let mut scanner = start;
+        let mut members = scanner.open_object()?;
+        while let Some(key) = scanner.next_key(&mut members)? {
+            let value = scanner.scalar()?;
+            if key.0 == b"rank" {
+                self.rank = value.and_then(Raw::number);
+            }
+        }
+        Ok(())
+    }
+
+    fn devices(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+        let mut items = scanner.open_array()?;
+        while scanner.next_item(&mut items)? {
+            if scanner.peek() != Some(b'{') {
+                scanner.skip()?;
+                continue;
+            }
+            let (mut id, mut name) = (None, None);
+            let mut members = scanner.open_object()?;
+            while let Some(key) = scanner.next_key(&mut members)? {
+                let value = scanner.scalar()?;
+                match key.0 {
+                    b"id" => id = value,
+                    b"name" => name = value,
+                    _ => {}
+                }
+            }
+            if let Some(id) = id {
+                let device = super::ops::device_id(id);
+                self.keep(format!("device.{device}.name"), name);
+            }
+        }
+        Ok(())
+    }
+
+    fn facts_of(&mut self, prefix: &str, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+        let mut members = scanner.open_object()?;
+        while let Some(key) = scanner.next_key(&mut members)? {
+            let value = scanner.scalar()?;
+            self.keep(format!("{prefix}{}", key.text()), value);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, key: String, value: Option<Raw<'_>>) {
+        if let Some(value) = value
+            && value.0.len() <= LONGEST_FACT
+        {
+            self.facts.push((key, value.text().into_owned()));
+        }
+    }
+
+    pub(super) fn tell(self, builder: &mut TraceStoreBuilder) {
+        for (key, value) in self.facts {
+            builder.metadata(key, value);
+        }
+    }
+}

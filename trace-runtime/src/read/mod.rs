@@ -1,0 +1,72 @@
+//! Reads traces, ours and those of other profilers, from bytes.
+//!
+//! [`open`] recognises what it is given: the JSON of this crate, and Chrome's trace format in the
+//! dialects of Kineto (`torch.profiler`) from 2021 on. It reads at the speed of a scan: no value of
+//! the file is copied but the names and shapes that are new.
+//!
+//! Compressed files are not opened here; the `optrace` command does that.
+
+mod category;
+mod chrome;
+mod collector;
+mod event;
+mod flows;
+mod hash;
+mod header;
+mod left_out;
+mod micros;
+mod nest;
+mod ops;
+mod places;
+mod recognize;
+mod scanner;
+mod tensors;
+
+pub use left_out::LEFT_OUT_PREFIX;
+pub use recognize::Format;
+
+use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
+use std::path::Path;
+
+/// Reads the trace in these bytes, whatever its form.
+///
+/// The times of a Chrome trace are counted from its first event; `read.base_ns` in the metadata is
+/// where that lies on the clock of the file. What was met and not kept is counted under
+/// [`LEFT_OUT_PREFIX`].
+///
+/// ```
+/// use trace_runtime::{TraceView, read};
+///
+/// let trace = read::open(br#"{"traceEvents": [
+///     {"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 1, "tid": 1, "ts": 100, "dur": 9},
+///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 102.5, "dur": 4,
+///      "args": {"Input Dims": [[64, 32], [32, 8]], "Input type": ["float", "float"]}}
+/// ]}"#)?;
+/// let mm = trace.views().nth(1).unwrap();
+/// assert_eq!((mm.start_ns(), mm.duration_ns(), mm.parent()), (Some(2500), 4000, Some(0)));
+/// assert_eq!(mm.inputs().next().unwrap().dims, [64, 32]);
+/// # Ok::<(), trace_runtime::TraceError>(())
+/// ```
+pub fn open(bytes: &[u8]) -> Result<TraceStore, TraceError> {
+    let bytes = strip_bom(bytes);
+    match Format::of(bytes)? {
+        Format::Recorded => TraceStore::try_from(&RecordedExecutionTrace::from_slice(bytes)?),
+        Format::ChromeObject => chrome::object(bytes),
+        Format::ChromeArray => chrome::array(bytes),
+    }
+}
+
+/// Reads the trace in a file, whatever its form.
+pub fn trace(path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
+    let path = path.as_ref();
+    if path.is_dir() {
+        return Err(TraceError::content("is a directory; name a trace file in it").in_file(path));
+    }
+    let bytes = std::fs::read(path).map_err(|error| TraceError::read(path, error))?;
+    open(&bytes).map_err(|error| error.in_file(path))
+}
+
+/// Without the mark that some editors put in front of UTF-8.
+fn strip_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}

@@ -1,0 +1,218 @@
+//! From rows in the order of a file to a trace: sorted by start, each inside the row that holds it.
+
+use super::category::Lane;
+use super::collector::{Collector, MemoryRow, Row, UNCORRELATED, UNFINISHED};
+use super::flows::Arrows;
+use super::hash::FastHash;
+use super::header::Header;
+use super::places::{LaneOf, Places};
+use crate::model::{
+    MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStore,
+    TraceStoreBuilder,
+};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Puts what was collected into a store.
+///
+/// A row's parent is the innermost row of its lane that holds it whole. Work on a device has the op
+/// that launched it, or the runtime call where no op made that.
+pub(super) fn build(collected: Collector<'_>, header: Header) -> Result<TraceStore, TraceError> {
+    let Collector {
+        mut rows,
+        ops,
+        places,
+        mut memory,
+        memory_devices,
+        flows,
+        uncorrelated,
+        left_out,
+        ..
+    } = collected;
+    let base = finish_rows(&mut rows, &memory);
+    rows.sort_by_key(|row| (row.start, Reverse(row.end)));
+    memory.sort_by_key(|event| event.at);
+
+    let mut builder = TraceStoreBuilder::new();
+    let threads = places.threads(&mut builder, header.rank);
+    let signatures = match threads.first() {
+        Some(&thread) => ops.signatures(&mut builder, thread)?,
+        None => Vec::new(),
+    };
+    let mut sweep = Sweep {
+        builder,
+        base,
+        threads,
+        signatures,
+        open: vec![Vec::new(); places.lanes().len()],
+        launches: HashMap::default(),
+        arrows: uncorrelated.then(|| Arrows::new(flows)),
+        total_ns: 0,
+        rank: header.rank,
+        places,
+    };
+    let mut events = memory.iter().peekable();
+    for row in &rows {
+        while let Some(event) = events.next_if(|event| event.at < row.start) {
+            sweep.memory(event, &memory_devices);
+        }
+        sweep.row(row)?;
+    }
+    for event in events {
+        sweep.memory(event, &memory_devices);
+    }
+
+    let mut builder = sweep.builder;
+    builder.total_duration_us(sweep.total_ns as f64 / 1000.0);
+    builder.metadata("read.base_ns", base.to_string());
+    header.tell(&mut builder);
+    left_out.tell(&mut builder);
+    Ok(builder.finish())
+}
+
+/// Ends what never ended at the last time that the trace knows of, and finds the first one.
+fn finish_rows(rows: &mut [Row], memory: &[MemoryRow]) -> i64 {
+    let times = || {
+        let ends = rows.iter().map(|row| match row.end {
+            UNFINISHED => row.start,
+            end => end,
+        });
+        ends.chain(memory.iter().map(|event| event.at))
+    };
+    let last = times().max().unwrap_or(0);
+    let first = rows
+        .iter()
+        .map(|row| row.start)
+        .chain(memory.iter().map(|event| event.at))
+        .min()
+        .unwrap_or(0);
+    for row in rows {
+        if row.end == UNFINISHED {
+            // Told apart from one that ended there by a correlation that no profiler writes.
+            row.end = last;
+            row.correlation = NEVER_ENDED;
+        }
+    }
+    first
+}
+
+const NEVER_ENDED: u64 = u64::MAX - 1;
+
+struct Sweep<'a> {
+    builder: TraceStoreBuilder,
+    base: i64,
+    places: Places<'a>,
+    threads: Vec<ThreadIndex>,
+    signatures: Vec<SignatureIndex>,
+    /// By lane: the rows that may still hold others, outermost first.
+    open: Vec<Vec<Open>>,
+    /// The op behind the runtime call of each correlation.
+    launches: HashMap<u64, usize, FastHash>,
+    arrows: Option<Arrows>,
+    total_ns: u64,
+    rank: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    end: i64,
+    index: usize,
+}
+
+/// The innermost of them that reaches to `until`.
+fn innermost(open: &[Open], until: i64) -> Option<usize> {
+    open.iter()
+        .rev()
+        .find(|open| open.end >= until)
+        .map(|open| open.index)
+}
+
+impl Sweep<'_> {
+    fn row(&mut self, row: &Row) -> Result<(), TraceError> {
+        let lane = self.places.lanes()[row.lane as usize];
+        self.follow_arrows(row.start);
+        let parent = match lane.lane {
+            Lane::Device => self.launch(row, lane.place),
+            _ => {
+                let open = &mut self.open[row.lane as usize];
+                while open.last().is_some_and(|open| open.end < row.end) {
+                    open.pop();
+                }
+                open.last().map(|open| open.index)
+            }
+        };
+        let index = self.builder.push_row(NewRow {
+            signature: self.signatures[row.op as usize],
+            thread: self.threads[row.lane as usize],
+            start_ns: row.start.saturating_sub(self.base),
+            duration_ns: row.end.abs_diff(row.start),
+            parent,
+            outcome: if row.correlation == NEVER_ENDED {
+                Outcome::Unfinished
+            } else {
+                Outcome::Ok
+            },
+        })?;
+        if lane.lane != Lane::Device {
+            let end = row.end;
+            self.open[row.lane as usize].push(Open { end, index });
+        }
+        if parent.is_none() || lane.lane == Lane::Device {
+            self.add_to_total(row, lane);
+        }
+        if lane.lane == Lane::Runtime && row.correlation < NEVER_ENDED {
+            let op = self.op_at(lane.place, row.end).unwrap_or(index);
+            self.launches.insert(row.correlation, op);
+        }
+        Ok(())
+    }
+
+    /// What launched a row of a device, if it began before it: clocks of devices drift.
+    fn launch(&self, row: &Row, place: u32) -> Option<usize> {
+        if row.correlation != UNCORRELATED {
+            return self.launches.get(&row.correlation).copied();
+        }
+        self.arrows.as_ref()?.source(place, row.start)
+    }
+
+    /// Frames and runtime calls are the time of the ops on their thread, seen once more.
+    fn add_to_total(&mut self, row: &Row, lane: LaneOf<'_>) {
+        let counts = match lane.lane {
+            Lane::Host | Lane::Device => true,
+            Lane::Python | Lane::Runtime => self.places.lane_of(lane.place, Lane::Host).is_none(),
+            Lane::Mark => false,
+        };
+        if counts {
+            self.total_ns = self.total_ns.saturating_add(row.end.abs_diff(row.start));
+        }
+    }
+
+    fn follow_arrows(&mut self, until: i64) {
+        let (open, places) = (&self.open, &self.places);
+        if let Some(arrows) = &mut self.arrows {
+            arrows.advance(until, |place, at| {
+                [Lane::Host, Lane::Runtime]
+                    .into_iter()
+                    .find_map(|lane| innermost(&open[places.lane_of(place, lane)? as usize], at))
+            });
+        }
+    }
+
+    fn op_at(&self, place: u32, until: i64) -> Option<usize> {
+        let lane = self.places.lane_of(place, Lane::Host)?;
+        innermost(&self.open[lane as usize], until)
+    }
+
+    fn memory(&mut self, event: &MemoryRow, devices: &[String]) {
+        let during = self.op_at(event.place, event.at);
+        self.builder.push_memory(&MemoryEvent {
+            at_ns: event.at.saturating_sub(self.base),
+            bytes: event.bytes,
+            device_id: &devices[event.device as usize],
+            rank: self.places.rank(event.place).or(self.rank),
+            during,
+            address: event.address,
+            allocated: event.allocated,
+        });
+    }
+}

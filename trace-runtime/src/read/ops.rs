@@ -1,0 +1,110 @@
+//! The distinct ops of a trace: each is understood once, however often it ran.
+
+use super::category::{Category, Lane, device_kind};
+use super::event::Facts;
+use super::hash::FastHash;
+use super::scanner::Raw;
+use super::tensors::Tensors;
+use crate::model::{NewEntry, OpKind, SignatureIndex, ThreadIndex, TraceError, TraceStoreBuilder};
+use std::collections::HashMap;
+
+/// Ops by the text that describes them.
+#[derive(Debug, Default)]
+pub(super) struct Ops<'a> {
+    ids: HashMap<Op<'a>, u32, FastHash>,
+    ops: Vec<Op<'a>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Op<'a> {
+    name: Raw<'a>,
+    lane: Lane,
+    /// Its category names a copy or a fill.
+    copies: bool,
+    facts: Facts<'a>,
+}
+
+impl<'a> Ops<'a> {
+    #[inline]
+    pub(super) fn id(
+        &mut self,
+        name: Raw<'a>,
+        lane: Lane,
+        category: Category,
+        facts: Facts<'a>,
+    ) -> u32 {
+        let op = Op {
+            name,
+            lane,
+            copies: category == Category::DeviceMemory,
+            facts,
+        };
+        *self.ids.entry(op).or_insert_with(|| {
+            self.ops.push(op);
+            self.ops.len() as u32 - 1
+        })
+    }
+
+    /// Numbers every op in the store being built. `thread` is any thread of it.
+    pub(super) fn signatures(
+        &self,
+        builder: &mut TraceStoreBuilder,
+        thread: ThreadIndex,
+    ) -> Result<Vec<SignatureIndex>, TraceError> {
+        self.ops
+            .iter()
+            .map(|op| op.signature(builder, thread))
+            .collect()
+    }
+}
+
+impl Op<'_> {
+    fn signature(
+        &self,
+        builder: &mut TraceStoreBuilder,
+        thread: ThreadIndex,
+    ) -> Result<SignatureIndex, TraceError> {
+        let facts = &self.facts;
+        let name = self.name.text();
+        let mut inputs = Tensors::read(facts.input_dims, facts.input_types);
+        let mut outputs = Tensors::read(facts.output_dims, facts.output_types);
+        if facts.input_dims.is_empty() {
+            inputs = Tensors::flat(facts.elements_in, facts.element_type);
+        }
+        if facts.output_dims.is_empty() {
+            outputs = Tensors::flat(facts.elements_out, facts.element_type);
+        }
+        let device = (self.lane == Lane::Device).then(|| device_id(facts.device));
+        let (inputs, outputs) = (inputs.views(), outputs.views());
+        let mut entry = NewEntry::new(&name, thread, 0, 0);
+        entry.device_id = device.as_deref();
+        entry.inputs = &inputs;
+        entry.outputs = &outputs;
+        entry.flops = facts.flops.number();
+        entry.kind = match self.lane {
+            Lane::Device => {
+                let category = if self.copies {
+                    Category::DeviceMemory
+                } else {
+                    Category::Row(self.lane)
+                };
+                entry.bytes_moved = facts.bytes.number();
+                Some(device_kind(&name, category))
+            }
+            // What a name suggests is left to the analysis for ops, and is wrong for these:
+            // `cudaStreamSynchronize` is no communication because it has `send` or `comm` in it.
+            Lane::Python | Lane::Runtime | Lane::Mark => Some(OpKind::Other),
+            Lane::Host => None,
+        };
+        builder.signature_of(&entry)
+    }
+}
+
+/// `cuda:3` for 3, and what the trace says where it says more than a number.
+pub(super) fn device_id(device: Raw<'_>) -> String {
+    match device.number::<u32>() {
+        Some(number) => format!("cuda:{number}"),
+        None if device.is_empty() => "cuda".to_owned(),
+        None => device.text().into_owned(),
+    }
+}

@@ -1,0 +1,161 @@
+//! Where rows lie: process and thread as the trace names them, and the lanes of each.
+
+use super::category::Lane;
+use super::hash::FastHash;
+use super::ops::device_id;
+use super::scanner::Raw;
+use crate::model::{ThreadIndex, TraceStoreBuilder};
+use std::collections::{HashMap, HashSet};
+
+/// Every process and thread of a trace, and its lanes.
+#[derive(Debug, Default)]
+pub(super) struct Places<'a> {
+    ids: HashMap<(Raw<'a>, Raw<'a>), u32, FastHash>,
+    places: Vec<Place<'a>>,
+    lanes: Vec<LaneOf<'a>>,
+    process_names: HashMap<Raw<'a>, Raw<'a>, FastHash>,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Place<'a> {
+    pid: Raw<'a>,
+    tid: Raw<'a>,
+    name: Raw<'a>,
+    lanes: [Option<u32>; Lane::COUNT],
+}
+
+/// One lane of a place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LaneOf<'a> {
+    pub(super) place: u32,
+    pub(super) lane: Lane,
+    device: Raw<'a>,
+}
+
+impl<'a> Places<'a> {
+    /// The number of a process and thread.
+    #[inline]
+    pub(super) fn place(&mut self, pid: Raw<'a>, tid: Raw<'a>) -> u32 {
+        // Events come in runs of one thread.
+        if let Some(last) = self.places.get(self.last as usize)
+            && last.tid == tid
+            && last.pid == pid
+        {
+            return self.last;
+        }
+        self.last = *self.ids.entry((pid, tid)).or_insert_with(|| {
+            self.places.push(Place {
+                pid,
+                tid,
+                name: Raw(b""),
+                lanes: [None; Lane::COUNT],
+            });
+            self.places.len() as u32 - 1
+        });
+        self.last
+    }
+
+    /// The number of a lane.
+    #[inline]
+    pub(super) fn lane(&mut self, place: u32, lane: Lane, device: Raw<'a>) -> u32 {
+        let slot = &mut self.places[place as usize].lanes[lane as usize];
+        *slot.get_or_insert_with(|| {
+            self.lanes.push(LaneOf {
+                place,
+                lane,
+                device,
+            });
+            self.lanes.len() as u32 - 1
+        })
+    }
+
+    pub(super) fn lanes(&self) -> &[LaneOf<'a>] {
+        &self.lanes
+    }
+
+    /// A lane of a place, if it has that one.
+    pub(super) fn lane_of(&self, place: u32, lane: Lane) -> Option<u32> {
+        self.places[place as usize].lanes[lane as usize]
+    }
+
+    pub(super) fn name_thread(&mut self, pid: Raw<'a>, tid: Raw<'a>, name: Raw<'a>) {
+        let place = self.place(pid, tid);
+        self.places[place as usize].name = name;
+    }
+
+    pub(super) fn name_process(&mut self, pid: Raw<'a>, name: Raw<'a>) {
+        self.process_names.insert(pid, name);
+    }
+
+    /// Gives every lane a thread of the trace. Ops keep the number that the system gave their thread;
+    /// where that is taken or there is none, the lowest free number is used.
+    pub(super) fn threads(
+        &self,
+        builder: &mut TraceStoreBuilder,
+        rank: Option<u32>,
+    ) -> Vec<ThreadIndex> {
+        let mut numbers = vec![None; self.lanes.len()];
+        let mut taken = HashSet::new();
+        for wanted in [Lane::Host, Lane::Device] {
+            for (lane, number) in self.lanes.iter().zip(&mut numbers) {
+                let tid = self.places[lane.place as usize].tid.number::<u64>();
+                if lane.lane == wanted {
+                    *number = tid.filter(|&tid| taken.insert(tid));
+                }
+            }
+        }
+        let mut free = 1;
+        self.lanes
+            .iter()
+            .zip(numbers)
+            .map(|(lane, number)| {
+                let number = number.unwrap_or_else(|| {
+                    while !taken.insert(free) {
+                        free += 1;
+                    }
+                    free
+                });
+                let rank = self.rank(lane.place).or(rank);
+                builder.thread(Some(number), rank, self.name_of(lane).as_deref())
+            })
+            .collect()
+    }
+
+    /// The rank that a process is named after: in a trace of several ranks each is a process.
+    pub(super) fn rank(&self, place: u32) -> Option<u32> {
+        let pid = self.places[place as usize].pid;
+        let name = self.process_names.get(&pid)?.0.strip_prefix(b"rank ")?;
+        Raw(name).number()
+    }
+
+    fn name_of(&self, lane: &LaneOf<'_>) -> Option<String> {
+        let place = &self.places[lane.place as usize];
+        let given = || {
+            let name = if place.name.is_empty() {
+                self.process_names.get(&place.pid).copied()?
+            } else {
+                place.name
+            };
+            Some(name.text().trim().to_owned()).filter(|name| !name.is_empty())
+        };
+        let tid = || match place.tid.number::<i64>() {
+            Some(number) => format!("thread {number}"),
+            None => place.tid.text().into_owned(),
+        };
+        let stream = || {
+            let device = device_id(lane.device);
+            match place.tid.number::<i64>() {
+                Some(number) => format!("{device} stream {number}"),
+                None => format!("{device} {}", place.tid.text()),
+            }
+        };
+        match lane.lane {
+            Lane::Host => given(),
+            Lane::Python => Some(format!("{}, python", given().unwrap_or_else(tid))),
+            Lane::Runtime => Some(format!("{}, runtime", given().unwrap_or_else(tid))),
+            Lane::Device => Some(stream()),
+            Lane::Mark => Some(format!("{}, marks", stream())),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a file is, by its first bytes, and what to say of one that is no trace.
+
+use super::scanner::Scanner;
+use super::{TraceError, strip_bom};
+
+/// The forms of traces that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// The JSON of this crate.
+    Recorded,
+    /// Chrome's trace format as an object with `traceEvents`; Kineto writes this.
+    ChromeObject,
+    /// Chrome's trace format as an array of events.
+    ChromeArray,
+}
+
+impl Format {
+    /// The form of the trace in these bytes; the error says what they are instead.
+    pub fn of(bytes: &[u8]) -> Result<Format, TraceError> {
+        let bytes = strip_bom(bytes);
+        match Scanner::new(bytes).peek() {
+            None => Err(TraceError::content(
+                "the file is empty; was it written to the end, or is a pipe missing its input?",
+            )),
+            Some(b'[') => Ok(Format::ChromeArray),
+            Some(b'{') => object_format(bytes),
+            Some(_) => Err(TraceError::content(what_else(bytes))),
+        }
+    }
+}
+
+/// How many keys an error names.
+const NAMED_KEYS: usize = 5;
+
+fn object_format(bytes: &[u8]) -> Result<Format, TraceError> {
+    let mut scanner = Scanner::new(bytes);
+    let mut keys = Vec::new();
+    let mut look = || {
+        let mut members = scanner.open_object()?;
+        while let Some(key) = scanner.next_key(&mut members)? {
+            match key.0 {
+                b"traceEvents" => return Ok(Some(Format::ChromeObject)),
+                b"entries" | b"schema_version" => return Ok(Some(Format::Recorded)),
+                _ => keys.push(key),
+            }
+            scanner.skip()?;
+        }
+        Ok(None)
+    };
+    if let Some(format) = look().map_err(|fault: super::scanner::Fault| fault.into_error(bytes))? {
+        return Ok(format);
+    }
+    let named: Vec<String> = keys
+        .iter()
+        .take(NAMED_KEYS)
+        .map(|key| format!("`{}`", shown(&key.text())))
+        .collect();
+    let has = match (named.len(), keys.len()) {
+        (0, _) => "it is an empty object".to_owned(),
+        (some, all) if some < all => format!("it has {} and {} more", named.join(", "), all - some),
+        _ => format!("it has {}", named.join(", ")),
+    };
+    Err(TraceError::content(format!(
+        "this is JSON but no trace: {has}; \
+         a trace has `traceEvents` (Chrome, Kineto, torch.profiler) or `entries` (this program)"
+    )))
+}
+
+fn what_else(bytes: &[u8]) -> String {
+    let starts = |magic: &[u8]| bytes.starts_with(magic);
+    if starts(&[0x1f, 0x8b]) {
+        return compressed("gzip");
+    }
+    if starts(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        return compressed("zstd");
+    }
+    let known = [
+        (
+            &b"SQLite format 3\0"[..],
+            "an SQLite database; profilers that write one can export Chrome JSON",
+        ),
+        (
+            b"PK\x03\x04",
+            "a zip archive; unpack it and give the trace inside",
+        ),
+        (b"\x7fELF", "an executable; give the trace that it wrote"),
+        (b"\xff\xfe", "text in UTF-16; save it as UTF-8"),
+        (b"\xfe\xff", "text in UTF-16; save it as UTF-8"),
+    ];
+    if let Some((_, what)) = known.iter().find(|(magic, _)| starts(magic)) {
+        return format!("this is no trace but {what}");
+    }
+    let head = &bytes[..bytes.len().min(1024)];
+    let binary = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b);
+    if head.iter().any(binary) {
+        return "this is binary data and no trace that can be read; export it as Chrome JSON"
+            .into();
+    }
+    let text = String::from_utf8_lossy(head);
+    let text = text.trim_start();
+    if text.starts_with('<') {
+        return "this is HTML or XML and no trace; was a web page saved in place of a download?"
+            .into();
+    }
+    let first = text.lines().next().unwrap_or_default();
+    format!(
+        "this is text that begins with `{}` and no trace, which is JSON and begins with `{{` or `[`",
+        shown(first)
+    )
+}
+
+fn compressed(how: &str) -> String {
+    format!("this is compressed with {how}; decompress it first, or let `optrace` do it")
+}
+
+/// A piece of somebody's file that is safe and short enough for an error.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.escape_debug().take(40).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(bytes: &[u8]) -> Result<Format, String> {
+        Format::of(bytes).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_telling_key_decides() {
+        assert_eq!(format(b"\xef\xbb\xbf [1]"), Ok(Format::ChromeArray));
+        assert_eq!(
+            format(br#"{"a": {"entries": 1}, "traceEvents": []}"#),
+            Ok(Format::ChromeObject)
+        );
+        assert_eq!(format(br#"{"schema_version": 1, "#), Ok(Format::Recorded));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_called_by_its_name() {
+        for (bytes, said) in [
+            (&b""[..], "the file is empty"),
+            (b" \n\t", "the file is empty"),
+            (b"\x1f\x8b\x08", "compressed with gzip"),
+            (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
+            (b"SQLite format 3\0abc", "an SQLite database"),
+            (b"\x7fELF\x02", "an executable"),
+            (b"abc\0def", "binary data"),
+            (b"<!DOCTYPE html>", "HTML or XML"),
+            (b"op,count\nmatmul,3", "begins with `op,count`"),
+            (b"12", "begins with `12`"),
+            (b"{}", "an empty object"),
+            (
+                br#"{"name": "x", "version": 1}"#,
+                "it has `name`, `version`;",
+            ),
+            (br#"{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}"#, "and 1 more"),
+            (br#"{"a": "#, "ends too early"),
+        ] {
+            let error = format(bytes).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_shows_no_control_characters_of_the_file() {
+        let error = format("\u{1b}[31mred \u{202e}".as_bytes()).unwrap_err();
+        assert!(
+            !error.contains('\u{1b}') && !error.contains('\u{202e}'),
+            "{error}"
+        );
+    }
+}

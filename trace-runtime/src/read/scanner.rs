@@ -1,0 +1,421 @@
+//! A cursor over JSON text that copies nothing: strings and numbers come out as slices of the input.
+//!
+//! Written for traces of hundreds of megabytes of which a reader wants a few fields. Values that
+//! nobody asks for are checked for balanced brackets and closed strings, and for nothing else: some
+//! profilers write `nan` or raw control characters, and a trace is worth reading all the same.
+
+use super::TraceError;
+use std::borrow::Cow;
+
+#[derive(Debug, Clone)]
+pub(super) struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// Text that is not what it should be: where, and what was expected there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) at: usize,
+    pub(super) expected: &'static str,
+}
+
+impl Fault {
+    pub(super) fn into_error(self, bytes: &[u8]) -> TraceError {
+        let before = &bytes[..self.at.min(bytes.len())];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let line_start = before
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |newline| newline + 1);
+        let column = before.len() - line_start + 1;
+        let message = if self.at >= bytes.len() {
+            format!(
+                "the trace ends too early, perhaps its writer was cut off: expected {}",
+                self.expected
+            )
+        } else {
+            format!("not a trace: expected {}", self.expected)
+        };
+        TraceError::text(line, column, message)
+    }
+}
+
+/// A string as it stands in the text, without its quotes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Raw<'a>(pub(super) &'a [u8]);
+
+impl<'a> Raw<'a> {
+    pub(super) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The string that it stands for. What is no UTF-8 and what is no escape is replaced, not refused.
+    pub(super) fn text(self) -> Cow<'a, str> {
+        if self.0.contains(&b'\\') {
+            return Cow::Owned(unescape(&String::from_utf8_lossy(self.0)));
+        }
+        String::from_utf8_lossy(self.0)
+    }
+
+    /// A whole number, however it is written: `7`, `"7"`, `7.0`.
+    pub(super) fn number<T: TryFrom<i128>>(self) -> Option<T> {
+        let text = std::str::from_utf8(self.0).ok()?.trim();
+        let whole = match text.split_once('.') {
+            Some((whole, zeros)) if zeros.bytes().all(|digit| digit == b'0') => whole,
+            Some(_) => return None,
+            None => text,
+        };
+        T::try_from(whole.parse().ok()?).ok()
+    }
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Scanner<'a> {
+        Scanner { bytes, at: 0 }
+    }
+
+    pub(super) fn fault<T>(&self, expected: &'static str) -> Result<T, Fault> {
+        Err(Fault {
+            at: self.at,
+            expected,
+        })
+    }
+
+    /// The next byte that is no space, without taking it.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Takes the next byte if it is this one.
+    #[inline]
+    pub(super) fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    #[inline]
+    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Fault> {
+        if self.take(byte) {
+            return Ok(());
+        }
+        self.fault(expected)
+    }
+
+    /// A string, without its quotes.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<Raw<'a>, Fault> {
+        self.expect(b'"', "a string")?;
+        let start = self.at;
+        loop {
+            self.at += quote_or_backslash(&self.bytes[self.at..]);
+            match self.bytes.get(self.at) {
+                Some(b'"') => break,
+                // The escaped byte cannot end the string.
+                Some(_) => self.at = (self.at + 2).min(self.bytes.len()),
+                None => return self.fault("the end of a string"),
+            }
+        }
+        let raw = &self.bytes[start..self.at];
+        self.at += 1;
+        Ok(Raw(raw))
+    }
+
+    /// A string without its quotes, or a number or word as it stands; `None` for an object or array,
+    /// which is skipped, and for `null`.
+    #[inline]
+    pub(super) fn scalar(&mut self) -> Result<Option<Raw<'a>>, Fault> {
+        match self.peek() {
+            Some(b'"') => self.string().map(Some),
+            Some(b'{' | b'[') => self.skip().map(|()| None),
+            _ => self
+                .word()
+                .map(|word| (word != b"null").then_some(Raw(word))),
+        }
+    }
+
+    fn word(&mut self) -> Result<&'a [u8], Fault> {
+        let rest = &self.bytes[self.at..];
+        let len = rest
+            .iter()
+            .position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z'))
+            .unwrap_or(rest.len());
+        if len == 0 {
+            return self.fault("a value");
+        }
+        self.at += len;
+        Ok(&rest[..len])
+    }
+
+    /// Passes over a value, whatever it is.
+    #[inline]
+    pub(super) fn skip(&mut self) -> Result<(), Fault> {
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'{' | b'[') => self.skip_nested(),
+            _ => self.word().map(drop),
+        }
+    }
+
+    /// A value of any kind, as it stands in the text.
+    #[inline]
+    pub(super) fn raw(&mut self) -> Result<Raw<'a>, Fault> {
+        self.peek();
+        let start = self.at;
+        self.skip()?;
+        Ok(Raw(&self.bytes[start..self.at]))
+    }
+
+    fn skip_nested(&mut self) -> Result<(), Fault> {
+        // One bit for each open bracket: set for an object. Past 64 levels the kind is forgotten.
+        let (mut depth, mut kinds) = (0_u64, 0_u64);
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    self.string()?;
+                    continue;
+                }
+                Some(open @ (b'{' | b'[')) => {
+                    depth += 1;
+                    kinds = kinds << 1 | u64::from(*open == b'{');
+                }
+                Some(close @ (b'}' | b']')) => {
+                    if depth <= 64 && (kinds & 1 == 1) != (*close == b'}') {
+                        return self.fault("the bracket that closes the last open one");
+                    }
+                    depth -= 1;
+                    kinds >>= 1;
+                    if depth == 0 {
+                        self.at += 1;
+                        return Ok(());
+                    }
+                }
+                Some(_) => {}
+                None => return self.fault("`}` or `]`"),
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Begins an object; [`next_key`](Self::next_key) hands out its keys.
+    #[inline]
+    pub(super) fn open_object(&mut self) -> Result<Members, Fault> {
+        self.expect(b'{', "`{`")?;
+        Ok(Members { first: true })
+    }
+
+    /// The next key of an object, whose value must then be taken.
+    #[inline]
+    pub(super) fn next_key(&mut self, members: &mut Members) -> Result<Option<Raw<'a>>, Fault> {
+        if self.take(b'}') {
+            return Ok(None);
+        }
+        if !std::mem::take(&mut members.first) {
+            self.expect(b',', "`,` or `}`")?;
+        }
+        let key = self.string()?;
+        self.expect(b':', "`:`")?;
+        Ok(Some(key))
+    }
+
+    /// Begins an array; [`next_item`](Self::next_item) says whether there is one more.
+    #[inline]
+    pub(super) fn open_array(&mut self) -> Result<Members, Fault> {
+        self.expect(b'[', "`[`")?;
+        Ok(Members { first: true })
+    }
+
+    #[inline]
+    pub(super) fn next_item(&mut self, members: &mut Members) -> Result<bool, Fault> {
+        if self.take(b']') {
+            return Ok(false);
+        }
+        if !std::mem::take(&mut members.first) {
+            self.expect(b',', "`,` or `]`")?;
+        }
+        // Writers that stream leave a comma behind the last item.
+        Ok(!self.take(b']'))
+    }
+
+    /// Whether nothing but space is left.
+    pub(super) fn at_end(&mut self) -> bool {
+        self.peek().is_none()
+    }
+}
+
+/// Whether a first key or item is still to come.
+#[derive(Debug)]
+pub(super) struct Members {
+    first: bool,
+}
+
+/// How many bytes come before the first quote or backslash, eight at a time.
+#[inline]
+fn quote_or_backslash(bytes: &[u8]) -> usize {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let zeros = |word: u64| word.wrapping_sub(LOW) & !word & HIGH;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest bit is exact; borrows can only set bits above it.
+        let found = zeros(word ^ (LOW * 0x22)) | zeros(word ^ (LOW * 0x5c));
+        if found != 0 {
+            return index * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    rest.iter()
+        .position(|byte| matches!(byte, b'"' | b'\\'))
+        .map_or(bytes.len(), |offset| words.len() * 8 + offset)
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        if char != '\\' {
+            plain.push(char);
+            continue;
+        }
+        plain.push(match chars.next() {
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('r') => '\r',
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('u') => unicode(&mut chars),
+            Some(other) => other,
+            None => char::REPLACEMENT_CHARACTER,
+        });
+    }
+    plain
+}
+
+/// The character behind `\u`, which may take a second escape.
+fn unicode(chars: &mut std::str::Chars<'_>) -> char {
+    fn unit(chars: &mut std::str::Chars<'_>) -> Option<u32> {
+        let hex = chars.as_str().get(..4)?;
+        let unit = u32::from_str_radix(hex, 16).ok()?;
+        *chars = chars.as_str()[4..].chars();
+        Some(unit)
+    }
+    let Some(first) = unit(chars) else {
+        return char::REPLACEMENT_CHARACTER;
+    };
+    if let Some(char) = char::from_u32(first) {
+        return char;
+    }
+    let mut after = chars.clone();
+    if after.as_str().starts_with("\\u") {
+        after.nth(1);
+        if let Some(second) = unit(&mut after) {
+            let pair = [first as u16, second as u16];
+            if let Some(Ok(char)) = char::decode_utf16(pair).next() {
+                *chars = after;
+                return char;
+            }
+        }
+    }
+    char::REPLACEMENT_CHARACTER
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_is_found_wherever_it_stands() {
+        for len in 0..40 {
+            for at in 0..=len {
+                for mark in [b'"', b'\\'] {
+                    let mut bytes = vec![b'!'; len];
+                    bytes.insert(at, mark);
+                    // Bytes next to the marks in value, and beyond ASCII, are none.
+                    bytes.extend([0x21, 0x23, 0x5b, 0x5d, 0xa2, 0xdc, 0xff]);
+                    assert_eq!(quote_or_backslash(&bytes), at);
+                }
+            }
+            let none = vec![0xdc; len];
+            assert_eq!(quote_or_backslash(&none), len);
+        }
+    }
+
+    #[test]
+    fn strings_mean_what_serde_json_says_they_mean() {
+        for json in [
+            r#""""#,
+            r#""plain""#,
+            r#""a\"b\\c\/d\n\t\r\b\f""#,
+            r#""\u0041\u00e9\u4e2d\ud83d\ude00""#,
+            "\"日本語 😀 raw\"",
+        ] {
+            let expected: String = serde_json::from_str(json).unwrap();
+            assert_eq!(
+                Scanner::new(json.as_bytes()).string().unwrap().text(),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn odd_strings_are_replaced_and_not_refused() {
+        let text = |json: &[u8]| {
+            let raw = Scanner::new(json).string().unwrap();
+            raw.text().into_owned()
+        };
+        assert_eq!(text(b"\"a\xffb\""), "a\u{fffd}b");
+        assert_eq!(text(br#""\ud83d!""#), "\u{fffd}!");
+        assert_eq!(text(br#""\uzz""#), "\u{fffd}zz");
+        assert_eq!(text(b"\"line\nbreak\""), "line\nbreak");
+    }
+
+    #[test]
+    fn brackets_must_match_and_strings_must_end() {
+        let skip = |json: &str| Scanner::new(json.as_bytes()).skip();
+        assert_eq!(skip(r#"{"a": [1, {"b": "]}"}], "c": nan}"#), Ok(()));
+        for (json, at) in [
+            ("[1, 2}", 5),
+            (r#"{"a": [1}"#, 8),
+            ("[1, 2", 5),
+            (r#"["a"#, 3),
+            ("", 0),
+        ] {
+            assert_eq!(skip(json).map_err(|fault| fault.at), Err(at), "{json}");
+        }
+        let deep = "[".repeat(5000) + &"]".repeat(5000);
+        assert_eq!(skip(&deep), Ok(()));
+    }
+
+    #[test]
+    fn numbers_are_whole_or_none() {
+        let number = |text: &str| Raw(text.as_bytes()).number::<i64>();
+        assert_eq!(number("-12"), Some(-12));
+        assert_eq!(number("12.000"), Some(12));
+        assert_eq!(number("12.5"), None);
+        assert_eq!(number("x"), None);
+        assert_eq!(Raw(b"-1").number::<u64>(), None);
+        assert_eq!(Raw(b"18446744073709551615").number::<u64>(), Some(u64::MAX));
+    }
+
+    #[test]
+    fn a_fault_names_line_and_column() {
+        let fault = Fault {
+            at: 5,
+            expected: "`:`",
+        };
+        let error = fault.into_error(b"ab\ncd\nef");
+        assert_eq!(error.position(), Some((2, 3)));
+        assert_eq!(
+            error.to_string(),
+            "not a trace: expected `:` at line 2 column 3"
+        );
+    }
+}
