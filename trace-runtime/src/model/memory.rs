@@ -73,22 +73,25 @@ pub(super) fn events_in(
 }
 
 fn read_event(line: &str) -> Option<MemoryEvent<'_>> {
-    fn number<T: std::str::FromStr>(word: &str) -> Option<Option<T>> {
-        if word == "-" {
-            return Some(None);
-        }
-        word.parse().ok().map(Some)
-    }
     let mut words = line.splitn(7, ' ');
-    let mut next = || words.next();
+    let at_ns = words.next()?.parse().ok()?;
+    let bytes = words.next()?.parse().ok()?;
+    let mut numbers = [None; 4];
+    for number in &mut numbers {
+        match words.next()? {
+            "-" => {}
+            word => *number = Some(word.parse::<u64>().ok()?),
+        }
+    }
+    let [rank, during, address, allocated] = numbers;
     Some(MemoryEvent {
-        at_ns: next()?.parse().ok()?,
-        bytes: next()?.parse().ok()?,
-        rank: number(next()?)?,
-        during: number(next()?)?,
-        address: number(next()?)?,
-        allocated: number(next()?)?,
-        device_id: next()?,
+        at_ns,
+        bytes,
+        rank: rank.map(u32::try_from).transpose().ok()?,
+        during: during.map(usize::try_from).transpose().ok()?,
+        address,
+        allocated,
+        device_id: words.next()?,
     })
 }
 

@@ -18,8 +18,8 @@ pub(super) enum Lane {
     Runtime,
     /// What ran on a device: kernels, copies, fills.
     Device,
-    /// Spans on a device's row that are no work of it: annotations, waits.
-    Mark,
+    /// Waits on a device's row, which are no work of it.
+    Wait,
 }
 
 impl Lane {
@@ -32,6 +32,8 @@ pub(super) enum Category {
     Row(Lane),
     /// Work on a device that copies or fills.
     DeviceMemory,
+    /// An annotation of the host, shown once more on the row of a device.
+    Mirror,
     /// The profiler's own span over the whole trace.
     ProfilerSpan,
 }
@@ -44,7 +46,8 @@ impl Category {
             b"kernel" | b"Kernel" => Category::Row(Lane::Device),
             b"gpu_memcpy" | b"gpu_memset" | b"Memcpy" | b"Memset" => Category::DeviceMemory,
             b"python_function" => Category::Row(Lane::Python),
-            b"gpu_user_annotation" | b"cuda_sync" => Category::Row(Lane::Mark),
+            b"cuda_sync" => Category::Row(Lane::Wait),
+            b"gpu_user_annotation" => Category::Mirror,
             b"Trace" => Category::ProfilerSpan,
             other => {
                 let runtime = [&b"runtime"[..], b"driver"].into_iter().any(|end| {
@@ -102,6 +105,7 @@ mod tests {
         }
         assert_eq!(lane("Kernel"), Category::Row(Lane::Device));
         assert_eq!(lane("Trace"), Category::ProfilerSpan);
+        assert_eq!(lane("gpu_user_annotation"), Category::Mirror);
     }
 
     #[test]

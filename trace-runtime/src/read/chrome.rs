@@ -3,6 +3,7 @@
 use super::collector::Collector;
 use super::event::Event;
 use super::header::Header;
+use super::keys::Keys;
 use super::scanner::{Fault, Scanner};
 use super::{TraceError, TraceStore, nest};
 
@@ -48,6 +49,7 @@ fn events<'a>(
     close: Close,
 ) -> Result<(), Fault> {
     let mut items = scanner.open_array()?;
+    let mut keys = Keys::new();
     loop {
         if close == Close::Optional && scanner.at_end() {
             collector
@@ -64,7 +66,7 @@ fn events<'a>(
         if scanner.peek() != Some(b'{') {
             return scanner.fault("an event, which is an object");
         }
-        collector.add(&Event::read(scanner)?);
+        collector.add(&Event::read(scanner, &mut keys)?);
     }
 }
 

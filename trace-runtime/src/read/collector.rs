@@ -129,6 +129,7 @@ impl<'a> Collector<'a> {
         let lane = match category {
             Category::Row(lane) => lane,
             Category::DeviceMemory => Lane::Device,
+            Category::Mirror => return self.left_out.count("annotations mirrored on devices"),
             Category::ProfilerSpan => return self.left_out.count("spans of the profiler itself"),
         };
         let Args {
@@ -138,7 +139,7 @@ impl<'a> Collector<'a> {
         } = event.args;
         let mut link = UNCORRELATED;
         match lane {
-            Lane::Device | Lane::Mark => {
+            Lane::Device | Lane::Wait => {
                 if facts.device.is_empty() {
                     facts.device = event.pid;
                 }

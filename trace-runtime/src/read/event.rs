@@ -1,5 +1,6 @@
 //! One event of a Chrome trace: the fields that are read, as slices of the text.
 
+use super::keys::{FIRST, Keys, Last};
 use super::scanner::{Fault, Raw, Scanner};
 
 /// One object of `traceEvents`. What is not there is empty.
@@ -34,7 +35,7 @@ pub(super) struct Args<'a> {
 }
 
 /// The arguments by which executions of one op differ in more than their time.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Facts<'a> {
     pub(super) input_dims: Raw<'a>,
     pub(super) input_types: Raw<'a>,
@@ -49,86 +50,174 @@ pub(super) struct Facts<'a> {
     pub(super) element_type: Raw<'a>,
 }
 
+impl<'a> Facts<'a> {
+    pub(super) fn parts(&self) -> [Raw<'a>; 10] {
+        [
+            self.input_dims,
+            self.input_types,
+            self.output_dims,
+            self.output_types,
+            self.device,
+            self.bytes,
+            self.flops,
+            self.elements_in,
+            self.elements_out,
+            self.element_type,
+        ]
+    }
+}
+
+/// A key of an event or of its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Phase,
+    Category,
+    Name,
+    Pid,
+    Tid,
+    Time,
+    Duration,
+    Id,
+    Args,
+    InputDims,
+    InputTypes,
+    OutputDims,
+    OutputTypes,
+    Device,
+    Bytes,
+    Flops,
+    ElementsIn,
+    ElementsOut,
+    ElementType,
+    Stream,
+    Correlation,
+    Taken,
+    Address,
+    Allocated,
+    DeviceType,
+    DeviceNumber,
+    Other,
+}
+
+impl Field {
+    pub(super) fn of(key: Raw<'_>) -> Field {
+        match key.0 {
+            b"ph" => Field::Phase,
+            b"cat" => Field::Category,
+            b"name" => Field::Name,
+            b"pid" => Field::Pid,
+            b"tid" => Field::Tid,
+            b"ts" => Field::Time,
+            b"dur" => Field::Duration,
+            b"id" => Field::Id,
+            b"args" => Field::Args,
+            b"Input Dims" => Field::InputDims,
+            b"Input type" => Field::InputTypes,
+            b"Output Dims" => Field::OutputDims,
+            b"Output type" => Field::OutputTypes,
+            b"device" => Field::Device,
+            b"bytes" => Field::Bytes,
+            b"flops" => Field::Flops,
+            b"In msg nelems" => Field::ElementsIn,
+            b"Out msg nelems" => Field::ElementsOut,
+            b"dtype" => Field::ElementType,
+            b"stream" => Field::Stream,
+            b"correlation" => Field::Correlation,
+            b"Bytes" => Field::Taken,
+            b"Addr" => Field::Address,
+            b"Total Allocated" => Field::Allocated,
+            b"Device Type" => Field::DeviceType,
+            b"Device Id" => Field::DeviceNumber,
+            _ => Field::Other,
+        }
+    }
+}
+
 impl<'a> Event<'a> {
     #[inline]
-    pub(super) fn read(scanner: &mut Scanner<'a>) -> Result<Event<'a>, Fault> {
+    pub(super) fn read(scanner: &mut Scanner<'a>, keys: &mut Keys<'a>) -> Result<Event<'a>, Fault> {
         let mut event = Event::default();
         let mut members = scanner.open_object()?;
-        while let Some(key) = scanner.next_key(&mut members)? {
-            let field = match key.0 {
-                b"ph" => {
+        let mut last = FIRST;
+        while let Some(field) = keys.next(scanner, &mut members, &mut last)? {
+            let value = match field {
+                Field::Category => &mut event.category,
+                Field::Name => &mut event.name,
+                Field::Pid => &mut event.pid,
+                Field::Tid => &mut event.tid,
+                Field::Time => &mut event.time,
+                Field::Duration => &mut event.duration,
+                Field::Id => &mut event.id,
+                Field::Phase => {
                     let phase = scanner.scalar()?.unwrap_or_default();
                     event.phase = phase.0.first().copied().unwrap_or(0);
                     continue;
                 }
-                b"args" => {
-                    event.args.read(scanner)?;
+                Field::Args => {
+                    event.args.read(scanner, keys, &mut last)?;
                     continue;
                 }
-                b"cat" => &mut event.category,
-                b"name" => &mut event.name,
-                b"pid" => &mut event.pid,
-                b"tid" => &mut event.tid,
-                b"ts" => &mut event.time,
-                b"dur" => &mut event.duration,
-                b"id" => &mut event.id,
                 _ => {
                     scanner.skip()?;
                     continue;
                 }
             };
-            *field = scanner.scalar()?.unwrap_or_default();
+            *value = scanner.scalar()?.unwrap_or_default();
         }
         Ok(event)
     }
 }
 
 impl<'a> Args<'a> {
-    fn read(&mut self, scanner: &mut Scanner<'a>) -> Result<(), Fault> {
+    #[inline]
+    fn read(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        keys: &mut Keys<'a>,
+        last: &mut Last,
+    ) -> Result<(), Fault> {
         if scanner.peek() != Some(b'{') {
             return scanner.skip();
         }
         let mut members = scanner.open_object()?;
-        while let Some(key) = scanner.next_key(&mut members)? {
+        while let Some(field) = keys.next(scanner, &mut members, last)? {
             let facts = &mut self.facts;
-            let field = match key.0 {
-                b"Input Dims" => {
-                    facts.input_dims = scanner.raw()?;
-                    continue;
-                }
-                b"Input type" => {
-                    facts.input_types = scanner.raw()?;
-                    continue;
-                }
-                b"Output Dims" => {
-                    facts.output_dims = scanner.raw()?;
-                    continue;
-                }
-                b"Output type" => {
-                    facts.output_types = scanner.raw()?;
-                    continue;
-                }
-                b"device" => &mut facts.device,
-                b"bytes" => &mut facts.bytes,
-                b"flops" => &mut facts.flops,
-                b"In msg nelems" => &mut facts.elements_in,
-                b"Out msg nelems" => &mut facts.elements_out,
-                b"dtype" => &mut facts.element_type,
-                b"stream" => &mut self.stream,
-                b"correlation" => &mut self.correlation,
-                b"name" => &mut self.name,
-                b"Bytes" => &mut self.taken,
-                b"Addr" => &mut self.address,
-                b"Total Allocated" => &mut self.allocated,
-                b"Device Type" => &mut self.device_type,
-                b"Device Id" => &mut self.device_number,
+            let text = match field {
+                Field::InputDims => &mut facts.input_dims,
+                Field::InputTypes => &mut facts.input_types,
+                Field::OutputDims => &mut facts.output_dims,
+                Field::OutputTypes => &mut facts.output_types,
                 _ => {
-                    scanner.skip()?;
+                    self.read_scalar(field, scanner)?;
                     continue;
                 }
             };
-            *field = scanner.scalar()?.unwrap_or_default();
+            *text = scanner.raw()?;
         }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_scalar(&mut self, field: Field, scanner: &mut Scanner<'a>) -> Result<(), Fault> {
+        let facts = &mut self.facts;
+        let value = match field {
+            Field::Device => &mut facts.device,
+            Field::Bytes => &mut facts.bytes,
+            Field::Flops => &mut facts.flops,
+            Field::ElementsIn => &mut facts.elements_in,
+            Field::ElementsOut => &mut facts.elements_out,
+            Field::ElementType => &mut facts.element_type,
+            Field::Stream => &mut self.stream,
+            Field::Correlation => &mut self.correlation,
+            Field::Name => &mut self.name,
+            Field::Taken => &mut self.taken,
+            Field::Address => &mut self.address,
+            Field::Allocated => &mut self.allocated,
+            Field::DeviceType => &mut self.device_type,
+            Field::DeviceNumber => &mut self.device_number,
+            _ => return scanner.skip(),
+        };
+        *value = scanner.scalar()?.unwrap_or_default();
         Ok(())
     }
 }
@@ -142,7 +231,7 @@ mod tests {
         let json = br#"{"args": {"grid": [1, {"a": "]"}], "Input Dims": [[2, 3], []], "device": 0},
             "s": "t", "tid": "stream 7", "dur": 2.5, "ts": 1e3, "ph": "X", "unknown": {"ph": "B"},
             "pid": 4, "cat": "kernel", "name": "a\"b"} rest"#;
-        let event = Event::read(&mut Scanner::new(json)).unwrap();
+        let event = Event::read(&mut Scanner::new(json), &mut Keys::new()).unwrap();
         assert_eq!(event.phase, b'X');
         assert_eq!(event.name.text(), "a\"b");
         assert_eq!(event.category, Raw(b"kernel"));
@@ -159,7 +248,7 @@ mod tests {
             r#"{"args":null,"ph":"X"}"#,
             r#"{"args":[1],"ph":"X"}"#,
         ] {
-            let event = Event::read(&mut Scanner::new(json.as_bytes())).unwrap();
+            let event = Event::read(&mut Scanner::new(json.as_bytes()), &mut Keys::new()).unwrap();
             assert_eq!(event.phase, b'X');
             assert_eq!(event.args.facts, Facts::default());
         }

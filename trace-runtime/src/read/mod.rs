@@ -13,6 +13,7 @@ mod event;
 mod flows;
 mod hash;
 mod header;
+mod keys;
 mod left_out;
 mod micros;
 mod nest;

@@ -27,6 +27,7 @@ pub(super) fn build(collected: Collector<'_>, header: Header) -> Result<TraceSto
         flows,
         uncorrelated,
         left_out,
+        events,
         ..
     } = collected;
     let base = finish_rows(&mut rows, &memory);
@@ -51,20 +52,21 @@ pub(super) fn build(collected: Collector<'_>, header: Header) -> Result<TraceSto
         rank: header.rank,
         places,
     };
-    let mut events = memory.iter().peekable();
+    let mut said = memory.iter().peekable();
     for row in &rows {
-        while let Some(event) = events.next_if(|event| event.at < row.start) {
+        while let Some(event) = said.next_if(|event| event.at < row.start) {
             sweep.memory(event, &memory_devices);
         }
         sweep.row(row)?;
     }
-    for event in events {
+    for event in said {
         sweep.memory(event, &memory_devices);
     }
 
     let mut builder = sweep.builder;
     builder.total_duration_us(sweep.total_ns as f64 / 1000.0);
     builder.metadata("read.base_ns", base.to_string());
+    builder.metadata("read.events", events.to_string());
     header.tell(&mut builder);
     left_out.tell(&mut builder);
     Ok(builder.finish())
@@ -131,15 +133,14 @@ impl Sweep<'_> {
     fn row(&mut self, row: &Row) -> Result<(), TraceError> {
         let lane = self.places.lanes()[row.lane as usize];
         self.follow_arrows(row.start);
-        let parent = match lane.lane {
-            Lane::Device => self.launch(row, lane.place),
-            _ => {
-                let open = &mut self.open[row.lane as usize];
-                while open.last().is_some_and(|open| open.end < row.end) {
-                    open.pop();
-                }
-                open.last().map(|open| open.index)
+        let parent = if lane.lane == Lane::Device {
+            self.launch(row, lane.place)
+        } else {
+            let open = &mut self.open[row.lane as usize];
+            while open.last().is_some_and(|open| open.end < row.end) {
+                open.pop();
             }
+            open.last().map(|open| open.index)
         };
         let index = self.builder.push_row(NewRow {
             signature: self.signatures[row.op as usize],
@@ -180,7 +181,7 @@ impl Sweep<'_> {
         let counts = match lane.lane {
             Lane::Host | Lane::Device => true,
             Lane::Python | Lane::Runtime => self.places.lane_of(lane.place, Lane::Host).is_none(),
-            Lane::Mark => false,
+            Lane::Wait => false,
         };
         if counts {
             self.total_ns = self.total_ns.saturating_add(row.end.abs_diff(row.start));

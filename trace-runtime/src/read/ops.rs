@@ -11,16 +11,18 @@ use std::collections::HashMap;
 /// Ops by the text that describes them.
 #[derive(Debug, Default)]
 pub(super) struct Ops<'a> {
-    ids: HashMap<Op<'a>, u32, FastHash>,
-    ops: Vec<Op<'a>>,
+    /// By name and facts in one piece. Comparing with where they first stand in a file of hundreds of
+    /// megabytes would miss the cache once for each of them.
+    ids: HashMap<Box<[u8]>, u32, FastHash>,
+    distinct: Vec<Op<'a>>,
+    key: Vec<u8>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy)]
 struct Op<'a> {
     name: Raw<'a>,
     lane: Lane,
-    /// Its category names a copy or a fill.
-    copies: bool,
+    category: Category,
     facts: Facts<'a>,
 }
 
@@ -33,16 +35,25 @@ impl<'a> Ops<'a> {
         category: Category,
         facts: Facts<'a>,
     ) -> u32 {
-        let op = Op {
+        self.key.clear();
+        self.key
+            .extend([lane as u8, u8::from(category == Category::DeviceMemory)]);
+        for part in [name].into_iter().chain(facts.parts()) {
+            self.key.extend((part.0.len() as u32).to_le_bytes());
+            self.key.extend_from_slice(part.0);
+        }
+        if let Some(&id) = self.ids.get(self.key.as_slice()) {
+            return id;
+        }
+        let id = self.distinct.len() as u32;
+        self.ids.insert(self.key.as_slice().into(), id);
+        self.distinct.push(Op {
             name,
             lane,
-            copies: category == Category::DeviceMemory,
+            category,
             facts,
-        };
-        *self.ids.entry(op).or_insert_with(|| {
-            self.ops.push(op);
-            self.ops.len() as u32 - 1
-        })
+        });
+        id
     }
 
     /// Numbers every op in the store being built. `thread` is any thread of it.
@@ -51,7 +62,7 @@ impl<'a> Ops<'a> {
         builder: &mut TraceStoreBuilder,
         thread: ThreadIndex,
     ) -> Result<Vec<SignatureIndex>, TraceError> {
-        self.ops
+        self.distinct
             .iter()
             .map(|op| op.signature(builder, thread))
             .collect()
@@ -83,17 +94,12 @@ impl Op<'_> {
         entry.flops = facts.flops.number();
         entry.kind = match self.lane {
             Lane::Device => {
-                let category = if self.copies {
-                    Category::DeviceMemory
-                } else {
-                    Category::Row(self.lane)
-                };
                 entry.bytes_moved = facts.bytes.number();
-                Some(device_kind(&name, category))
+                Some(device_kind(&name, self.category))
             }
             // What a name suggests is left to the analysis for ops, and is wrong for these:
             // `cudaStreamSynchronize` is no communication because it has `send` or `comm` in it.
-            Lane::Python | Lane::Runtime | Lane::Mark => Some(OpKind::Other),
+            Lane::Python | Lane::Runtime | Lane::Wait => Some(OpKind::Other),
             Lane::Host => None,
         };
         builder.signature_of(&entry)

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 #[derive(Debug, Default)]
 pub(super) struct Places<'a> {
     ids: HashMap<(Raw<'a>, Raw<'a>), u32, FastHash>,
-    places: Vec<Place<'a>>,
+    known: Vec<Place<'a>>,
     lanes: Vec<LaneOf<'a>>,
     process_names: HashMap<Raw<'a>, Raw<'a>, FastHash>,
     last: u32,
@@ -38,20 +38,20 @@ impl<'a> Places<'a> {
     #[inline]
     pub(super) fn place(&mut self, pid: Raw<'a>, tid: Raw<'a>) -> u32 {
         // Events come in runs of one thread.
-        if let Some(last) = self.places.get(self.last as usize)
+        if let Some(last) = self.known.get(self.last as usize)
             && last.tid == tid
             && last.pid == pid
         {
             return self.last;
         }
         self.last = *self.ids.entry((pid, tid)).or_insert_with(|| {
-            self.places.push(Place {
+            self.known.push(Place {
                 pid,
                 tid,
                 name: Raw(b""),
                 lanes: [None; Lane::COUNT],
             });
-            self.places.len() as u32 - 1
+            self.known.len() as u32 - 1
         });
         self.last
     }
@@ -59,7 +59,7 @@ impl<'a> Places<'a> {
     /// The number of a lane.
     #[inline]
     pub(super) fn lane(&mut self, place: u32, lane: Lane, device: Raw<'a>) -> u32 {
-        let slot = &mut self.places[place as usize].lanes[lane as usize];
+        let slot = &mut self.known[place as usize].lanes[lane as usize];
         *slot.get_or_insert_with(|| {
             self.lanes.push(LaneOf {
                 place,
@@ -76,12 +76,12 @@ impl<'a> Places<'a> {
 
     /// A lane of a place, if it has that one.
     pub(super) fn lane_of(&self, place: u32, lane: Lane) -> Option<u32> {
-        self.places[place as usize].lanes[lane as usize]
+        self.known[place as usize].lanes[lane as usize]
     }
 
     pub(super) fn name_thread(&mut self, pid: Raw<'a>, tid: Raw<'a>, name: Raw<'a>) {
         let place = self.place(pid, tid);
-        self.places[place as usize].name = name;
+        self.known[place as usize].name = name;
     }
 
     pub(super) fn name_process(&mut self, pid: Raw<'a>, name: Raw<'a>) {
@@ -99,7 +99,7 @@ impl<'a> Places<'a> {
         let mut taken = HashSet::new();
         for wanted in [Lane::Host, Lane::Device] {
             for (lane, number) in self.lanes.iter().zip(&mut numbers) {
-                let tid = self.places[lane.place as usize].tid.number::<u64>();
+                let tid = self.known[lane.place as usize].tid.number::<u64>();
                 if lane.lane == wanted {
                     *number = tid.filter(|&tid| taken.insert(tid));
                 }
@@ -124,13 +124,13 @@ impl<'a> Places<'a> {
 
     /// The rank that a process is named after: in a trace of several ranks each is a process.
     pub(super) fn rank(&self, place: u32) -> Option<u32> {
-        let pid = self.places[place as usize].pid;
+        let pid = self.known[place as usize].pid;
         let name = self.process_names.get(&pid)?.0.strip_prefix(b"rank ")?;
         Raw(name).number()
     }
 
     fn name_of(&self, lane: &LaneOf<'_>) -> Option<String> {
-        let place = &self.places[lane.place as usize];
+        let place = &self.known[lane.place as usize];
         let given = || {
             let name = if place.name.is_empty() {
                 self.process_names.get(&place.pid).copied()?
@@ -155,7 +155,7 @@ impl<'a> Places<'a> {
             Lane::Python => Some(format!("{}, python", given().unwrap_or_else(tid))),
             Lane::Runtime => Some(format!("{}, runtime", given().unwrap_or_else(tid))),
             Lane::Device => Some(stream()),
-            Lane::Mark => Some(format!("{}, marks", stream())),
+            Lane::Wait => Some(format!("{}, waits", stream())),
         }
     }
 }

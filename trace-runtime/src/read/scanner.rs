@@ -23,7 +23,7 @@ pub(super) struct Fault {
 impl Fault {
     pub(super) fn into_error(self, bytes: &[u8]) -> TraceError {
         let before = &bytes[..self.at.min(bytes.len())];
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let line = before.split(|&byte| byte == b'\n').count();
         let line_start = before
             .iter()
             .rposition(|&byte| byte == b'\n')
@@ -116,7 +116,7 @@ impl<'a> Scanner<'a> {
         self.expect(b'"', "a string")?;
         let start = self.at;
         loop {
-            self.at += quote_or_backslash(&self.bytes[self.at..]);
+            self.at = quote_or_backslash(self.bytes, self.at);
             match self.bytes.get(self.at) {
                 Some(b'"') => break,
                 // The escaped byte cannot end the string.
@@ -143,16 +143,16 @@ impl<'a> Scanner<'a> {
     }
 
     fn word(&mut self) -> Result<&'a [u8], Fault> {
-        let rest = &self.bytes[self.at..];
-        let len = rest
-            .iter()
-            .position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z'))
-            .unwrap_or(rest.len());
-        if len == 0 {
+        let start = self.at;
+        while let Some(&byte) = self.bytes.get(self.at)
+            && IN_WORD[usize::from(byte)]
+        {
+            self.at += 1;
+        }
+        if self.at == start {
             return self.fault("a value");
         }
-        self.at += len;
-        Ok(&rest[..len])
+        Ok(&self.bytes[start..self.at])
     }
 
     /// Passes over a value, whatever it is.
@@ -226,6 +226,30 @@ impl<'a> Scanner<'a> {
         Ok(Some(key))
     }
 
+    /// Where the cursor stands.
+    #[inline]
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The text between two positions.
+    pub(super) fn between(&self, start: usize, end: usize) -> &'a [u8] {
+        &self.bytes[start..end]
+    }
+
+    /// Takes exactly this text, if it comes next.
+    #[inline]
+    pub(super) fn take_text(&mut self, text: &[u8]) -> bool {
+        let found = self
+            .bytes
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(text));
+        if found {
+            self.at += text.len();
+        }
+        found
+    }
+
     /// Begins an array; [`next_item`](Self::next_item) says whether there is one more.
     #[inline]
     pub(super) fn open_array(&mut self) -> Result<Members, Fault> {
@@ -251,30 +275,54 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// The bytes of numbers and of words such as `true` and `NaN`.
+const IN_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] =
+            matches!(byte as u8, b'.' | b'-' | b'+') || (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};
+
 /// Whether a first key or item is still to come.
 #[derive(Debug)]
 pub(super) struct Members {
     first: bool,
 }
 
-/// How many bytes come before the first quote or backslash, eight at a time.
+impl Members {
+    /// The first one was taken.
+    #[inline]
+    pub(super) fn skip_first(&mut self) {
+        self.first = false;
+    }
+}
+
+/// Where the first quote or backslash from `at` on stands, or the end; eight bytes at a time.
 #[inline]
-fn quote_or_backslash(bytes: &[u8]) -> usize {
+fn quote_or_backslash(bytes: &[u8], mut at: usize) -> usize {
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let zeros = |word: u64| word.wrapping_sub(LOW) & !word & HIGH;
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*word);
         // The lowest bit is exact; borrows can only set bits above it.
         let found = zeros(word ^ (LOW * 0x22)) | zeros(word ^ (LOW * 0x5c));
         if found != 0 {
-            return index * 8 + found.trailing_zeros() as usize / 8;
+            return at + found.trailing_zeros() as usize / 8;
         }
+        at += 8;
     }
-    rest.iter()
-        .position(|byte| matches!(byte, b'"' | b'\\'))
-        .map_or(bytes.len(), |offset| words.len() * 8 + offset)
+    while bytes
+        .get(at)
+        .is_some_and(|byte| !matches!(byte, b'"' | b'\\'))
+    {
+        at += 1;
+    }
+    at
 }
 
 fn unescape(text: &str) -> String {
@@ -340,11 +388,11 @@ mod tests {
                     bytes.insert(at, mark);
                     // Bytes next to the marks in value, and beyond ASCII, are none.
                     bytes.extend([0x21, 0x23, 0x5b, 0x5d, 0xa2, 0xdc, 0xff]);
-                    assert_eq!(quote_or_backslash(&bytes), at);
+                    assert_eq!(quote_or_backslash(&bytes, 0), at);
                 }
             }
             let none = vec![0xdc; len];
-            assert_eq!(quote_or_backslash(&none), len);
+            assert_eq!(quote_or_backslash(&none, 0), len);
         }
     }
 

@@ -1,0 +1,414 @@
+//! Traces of other profilers become traces of ours: what ran, inside what, when to the nanosecond.
+
+use trace_runtime::{DType, OpKind, Outcome, RecordedExecutionTrace, TraceStore, TraceView, read};
+
+fn open(json: &str) -> TraceStore {
+    read::open(json.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{json}"))
+}
+
+fn error(json: impl AsRef<[u8]>) -> String {
+    read::open(json.as_ref()).unwrap_err().to_string()
+}
+
+/// One line per entry: its name below its parent's, with start and duration.
+fn tree(trace: &impl TraceView) -> String {
+    let mut lines = String::new();
+    for view in trace.views() {
+        let mut depth = 0;
+        let mut parent = view.parent();
+        while let Some(step) = parent {
+            depth += 1;
+            let index = trace.index_of_step(step).expect("a parent is an entry");
+            parent = trace.views().nth(index).unwrap().parent();
+        }
+        let start = view.start_ns().expect("a start");
+        lines += &format!(
+            "{}{} {start}+{}\n",
+            "  ".repeat(depth),
+            view.operation(),
+            view.duration_ns()
+        );
+    }
+    lines
+}
+
+fn x(name: &str, ts: &str, dur: &str) -> String {
+    format!(
+        r#"{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":7,"ts":{ts},"dur":{dur},"args":{{}}}}"#
+    )
+}
+
+fn object(events: &[String]) -> String {
+    format!(
+        r#"{{"schemaVersion": 1, "traceEvents": [{}]}}"#,
+        events.join(",\n")
+    )
+}
+
+#[test]
+fn an_op_lies_inside_the_smallest_op_that_holds_it_whole() {
+    let trace = open(&object(&[
+        x("inner", "12", "3"),
+        x("sibling", "20", "10"),
+        x("outer", "10", "20"),
+        x("sticks out", "25", "10"),
+        x("inside both ends", "12", "3"),
+        x("at the end", "35", "0"),
+    ]));
+    assert_eq!(
+        tree(&trace),
+        "outer 0+20000\n\
+         \x20 inner 2000+3000\n\
+         \x20   inside both ends 2000+3000\n\
+         \x20 sibling 10000+10000\n\
+         sticks out 15000+10000\n\
+         \x20 at the end 25000+0\n"
+    );
+}
+
+#[test]
+fn times_past_the_precision_of_a_double_are_exact() {
+    let trace = open(&object(&[
+        x("a", "1661203462598738.001", "0.001"),
+        x("b", "1661203462598738.003", "1e-3"),
+    ]));
+    assert_eq!(tree(&trace), "a 0+1\nb 2+1\n");
+    assert_eq!(trace.metadata()["read.base_ns"], "1661203462598738001");
+}
+
+#[test]
+fn begin_and_end_say_the_same_as_complete_events() {
+    let begin = |name: &str, phase: &str, ts: u32| {
+        format!(r#"{{"name":"{name}","ph":"{phase}","pid":1,"tid":7,"ts":{ts}}}"#)
+    };
+    let pairs = open(&object(&[
+        begin("outer", "B", 10),
+        begin("same", "B", 10),
+        begin("same", "E", 30),
+        begin("outer", "E", 30),
+        begin("stray", "E", 31),
+        begin("open", "B", 40),
+        begin("last", "B", 50),
+        begin("last", "E", 60),
+    ]));
+    let complete = open(&object(&[
+        x("outer", "10", "20"),
+        x("same", "10", "20"),
+        x("open", "40", "20"),
+        x("last", "50", "10"),
+    ]));
+    assert_eq!(tree(&pairs), tree(&complete));
+    let outcomes: Vec<_> = pairs.views().map(|view| view.outcome()).collect();
+    assert_eq!(outcomes[2], Outcome::Unfinished);
+    assert_eq!(
+        outcomes.iter().filter(|&&one| one == Outcome::Ok).count(),
+        3
+    );
+    assert_eq!(pairs.metadata()["read.left_out.ends without a begin"], "1");
+}
+
+/// The same launch of the same kernel, as written in 2021 and since.
+const OLD: &str = r#"{"traceEvents": [
+  {"ph": "X", "cat": "Operator", "name": "aten::mm", "pid": 9, "tid": "9", "ts": 100, "dur": 50,
+   "args": {"Device": 9, "External id": 3, "Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"]}},
+  {"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": "9", "ts": 110, "dur": 20,
+   "args": {"cbid": 211, "correlation": 77}},
+  {"ph": "X", "cat": "Kernel", "name": "sgemm", "pid": 1, "tid": "stream 7", "ts": 125, "dur": 200,
+   "args": {"device": 1, "stream": 7, "correlation": 77, "grid": [1, 1, 1]}},
+  {"ph": "X", "cat": "Memcpy", "name": "Copy", "pid": 1, "tid": "stream 7", "ts": 400, "dur": 2,
+   "args": {"device": 1, "stream": 7, "correlation": 78, "bytes": 4096}}
+]}"#;
+const NEW: &str = r#"
+[{"args": {"correlation": 78, "device": 1, "bytes": 4096}, "name": "Copy", "cat": "gpu_memcpy",
+  "pid": 1, "tid": 7, "ts": 400.000, "dur": 2.000, "ph": "X"},
+ {"ph": "X", "cat": "kernel", "name": "sgemm", "pid": 1, "tid": 7, "ts": 125.0, "dur": 200.0,
+  "args": {"device": 1, "stream": 7, "correlation": 77}},
+ {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 110,
+  "dur": 20, "args": {"correlation": 77}},
+ {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 100, "dur": 50,
+  "args": {"Input type": ["float", "float"], "Input Dims": [[2, 3], [3, 4]]}},
+"#;
+
+#[test]
+fn dialects_of_one_run_read_the_same() {
+    let (old, new) = (open(OLD), open(NEW));
+    let entries = |trace: &TraceStore| {
+        let owned = RecordedExecutionTrace::from(trace);
+        owned.entries.into_iter().map(|mut entry| {
+            // A stream has a number in one dialect and a name in the other.
+            entry.thread = None;
+            entry
+        })
+    };
+    assert!(entries(&old).eq(entries(&new)));
+    assert_eq!(
+        new.metadata()["read.left_out.closing brackets that are missing"],
+        "1"
+    );
+}
+
+#[test]
+fn a_kernel_has_a_device_a_kind_and_the_op_that_launched_it() {
+    let trace = open(OLD);
+    let views: Vec<_> = trace.views().collect();
+    let [op, launch, kernel, copy] = views.as_slice() else {
+        panic!("{}", tree(&trace));
+    };
+    assert_eq!(
+        op.inputs()
+            .map(|input| input.dims.to_vec())
+            .collect::<Vec<_>>(),
+        [[2, 3], [3, 4]]
+    );
+    assert!(op.inputs().all(|input| input.dtype == DType::F32));
+    assert_eq!((op.device_id(), op.kind(), op.parent()), (None, None, None));
+    assert_eq!(launch.parent(), None);
+    assert_ne!(launch.thread(), op.thread());
+    assert_eq!(kernel.device_id(), Some("cuda:1"));
+    assert_eq!(kernel.kind(), Some(OpKind::Compute));
+    assert_eq!(kernel.parent(), Some(op.step()));
+    assert_eq!(copy.kind(), Some(OpKind::Memory));
+    assert_eq!(copy.bytes_moved(), Some(4096));
+    assert_eq!(copy.parent(), None);
+    // The launch is time of the op, and is not counted once more.
+    assert_eq!(trace.total_duration_us(), 252.0);
+}
+
+#[test]
+fn arrows_lead_to_the_op_where_nothing_else_does() {
+    let trace = open(
+        r#"[{"ph":"X","cat":"cpu_op","name":"op","pid":1,"tid":1,"ts":0,"dur":10},
+            {"ph":"s","id":"0x5","cat":"launch","name":"l","pid":1,"tid":1,"ts":4},
+            {"ph":"f","id":"0x5","cat":"launch","name":"l","pid":0,"tid":3,"ts":20,"bp":"e"},
+            {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":3,"ts":20,"dur":5},
+            {"ph":"X","cat":"kernel","name":"unlinked","pid":0,"tid":3,"ts":30,"dur":5}]"#,
+    );
+    assert_eq!(
+        tree(&trace),
+        "op 0+10000\n  k 20000+5000\nunlinked 30000+5000\n"
+    );
+    assert_eq!(trace.views().nth(1).unwrap().device_id(), Some("cuda:0"));
+}
+
+#[test]
+fn ranks_devices_and_names_come_from_the_header_and_from_metadata_events() {
+    let trace = open(
+        r#"{"distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8},
+            "deviceProperties": [{"id": 0, "name": "A100", "numSms": 108}], "baseTimeNanoseconds": 5,
+            "traceEvents": [
+              {"ph":"M","name":"thread_name","pid":9,"tid":9,"ts":0,"args":{"name":"thread 9 (python)"}},
+              {"ph":"X","cat":"cpu_op","name":"a","pid":9,"tid":9,"ts":1,"dur":1},
+              {"ph":"X","cat":"python_function","name":"f","pid":9,"tid":9,"ts":1,"dur":1},
+              {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":9,"ts":1,"dur":1,"args":{"device":0}}],
+            "traceName": "t.json"}"#,
+    );
+    assert!(trace.views().all(|view| view.rank() == Some(3)));
+    let names: Vec<_> = trace
+        .views()
+        .map(|view| trace.thread_name(view.thread().unwrap()).unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "thread 9 (python)",
+            "thread 9 (python), python",
+            "cuda:0 stream 9"
+        ]
+    );
+    let metadata = trace.metadata();
+    assert_eq!(metadata["device.cuda:0.name"], "A100");
+    assert_eq!(metadata["distributed.world_size"], "8");
+    assert_eq!(metadata["traceName"], "t.json");
+}
+
+#[test]
+fn memory_events_know_their_device_and_the_op_that_ran() {
+    let memory = |ts: u32, bytes: i64, device: &str| {
+        format!(
+            r#"{{"ph":"i","s":"t","name":"[memory]","pid":1,"tid":7,"ts":{ts},"args":{{"Bytes":{bytes},
+                "Device Type":{device},"Addr":4096,"Total Allocated":100}}}}"#
+        )
+    };
+    let trace = open(&object(&[
+        x("outer", "10", "20"),
+        memory(15, 64, r#"0,"Device Id":-1"#),
+        x("inner", "15", "5"),
+        memory(25, -64, r#"1,"Device Id":2"#),
+        memory(40, 8, r#"0,"Device Id":-1"#),
+        r#"{"ph":"i","name":"other","pid":1,"tid":7,"ts":1}"#.to_owned(),
+    ]));
+    let events: Vec<_> = trace
+        .memory_events()
+        .map(|event| (event.at_ns, event.bytes, event.device_id, event.during))
+        .collect();
+    assert_eq!(
+        events,
+        [
+            (5000, 64, "cpu", Some(1)),
+            (15_000, -64, "cuda:2", Some(0)),
+            (30_000, 8, "cpu", None)
+        ]
+    );
+    let first = trace.memory_events().next().unwrap();
+    assert_eq!((first.address, first.allocated), (Some(4096), Some(100)));
+    assert_eq!(trace.metadata()["read.left_out.instant events"], "1");
+}
+
+#[test]
+fn what_is_not_kept_is_counted() {
+    let trace = open(
+        r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":-4},
+            {"ph":"X","name":"b","pid":1,"tid":1,"ts":"never","dur":1},
+            {"ph":"C","name":"c","pid":1,"ts":1,"args":{"x":1}},
+            {"ph":"?"}, {}]"#,
+    );
+    assert_eq!(trace.entry_count(), 1);
+    let mut told: Vec<_> = trace
+        .metadata()
+        .iter()
+        .filter_map(|(key, count)| Some((key.strip_prefix(read::LEFT_OUT_PREFIX)?, count.as_str())))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            ("counter samples", "1"),
+            ("events of an unknown phase", "1"),
+            ("events without a phase", "1"),
+            ("events without a readable time", "1"),
+            ("negative durations, taken as zero", "1"),
+        ]
+    );
+}
+
+#[test]
+fn names_are_kept_as_they_are() {
+    let name = "名前 😀 \u{1b}[31m \u{7} \"quoted\" back\\slash \u{202e} ".to_owned()
+        + &"long".repeat(5000);
+    let event =
+        serde_json::json!([{"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": 0, "dur": 1}]);
+    let trace = open(&event.to_string());
+    assert_eq!(trace.views().next().unwrap().operation(), name);
+}
+
+#[test]
+fn our_own_json_opens_as_well() {
+    let mut owned = RecordedExecutionTrace::new().with_metadata("run", "1");
+    owned.add_entry(trace_runtime::RecordedTraceEntry::new(0, "matmul").with_device_id("cuda:0"));
+    let store = open(&owned.to_json().unwrap());
+    assert_eq!(RecordedExecutionTrace::from(&store), owned);
+}
+
+#[test]
+fn an_error_says_where_and_what_was_expected() {
+    for (json, said) in [
+        (
+            "{\"traceEvents\": [\n  {\"ph\": \"X\" \"ts\": 1}]}",
+            "expected `,` or `}` at line 2 column 14",
+        ),
+        (
+            "{\"traceEvents\": [\n  {\"ph\": ]}]}",
+            "expected a value at line 2 column 10",
+        ),
+        (
+            "[1, 2]",
+            "expected an event, which is an object at line 1 column 2",
+        ),
+        (
+            "{\"traceEvents\": []} x",
+            "the trace is complete here at line 1 column 21",
+        ),
+        ("{\"traceEvents\": [{\"ph\": \"X", "ends too early"),
+        ("{\"traceEvents\": [\n", "ends too early"),
+        ("[{\"a\": 1}]", "none of its 1 events says what ran"),
+    ] {
+        let error = error(json);
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_trace_cut_off_anywhere_is_an_error_or_what_came_before() {
+    for whole in [OLD, NEW] {
+        for end in 0..whole.len() {
+            match read::open(&whole.as_bytes()[..end]) {
+                Ok(trace) => assert!(
+                    whole.starts_with("\n[") && trace.entry_count() <= 4,
+                    "{end}"
+                ),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+}
+
+/// A small generator, so that a failure can be run again.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+#[test]
+fn any_bytes_are_read_or_refused_without_a_panic() {
+    let mut random = Random(0x5eed);
+    for _ in 0..3000 {
+        let mut bytes = OLD.as_bytes().to_vec();
+        for _ in 0..=random.below(6) {
+            let at = random.below(bytes.len() as u64) as usize;
+            match random.below(3) {
+                0 => bytes[at] = random.below(256) as u8,
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, b"{}[]\",:\\0e.-"[random.below(12) as usize]),
+            }
+        }
+        let _ = read::open(&bytes);
+    }
+}
+
+#[test]
+fn nesting_is_that_of_the_rule_written_out() {
+    let mut random = Random(0xace);
+    for _ in 0..300 {
+        let spans: Vec<(u64, u64, u64)> = (0..random.below(40))
+            .map(|_| (random.below(3), random.below(30), random.below(12)))
+            .collect();
+        let events: Vec<String> = spans
+            .iter()
+            .enumerate()
+            .map(|(index, (tid, start, length))| {
+                format!(
+                    r#"{{"ph":"X","name":"{index}","pid":1,"tid":{tid},"ts":{start},"dur":{length}}}"#
+                )
+            })
+            .collect();
+        let trace = open(&object(&events));
+
+        let mut sorted: Vec<usize> = (0..spans.len()).collect();
+        sorted.sort_by_key(|&index| (spans[index].1, std::cmp::Reverse(spans[index].2)));
+        let views: Vec<_> = trace.views().collect();
+        for (step, (&index, view)) in sorted.iter().zip(&views).enumerate() {
+            assert_eq!(view.operation(), index.to_string());
+            // The latest earlier one of the thread that reaches this end, and that every one of the
+            // thread in between left room for: one that sticks out of it closes it.
+            let end = |index: usize| spans[index].1 + spans[index].2;
+            let holds = |outer: usize, inner: usize| end(outer) >= end(inner);
+            let earlier: Vec<usize> = (0..step)
+                .filter(|&one| spans[sorted[one]].0 == spans[index].0)
+                .collect();
+            let parent = earlier.iter().rev().copied().find(|&one| {
+                holds(sorted[one], index)
+                    && earlier
+                        .iter()
+                        .filter(|&&other| other > one)
+                        .all(|&other| holds(sorted[one], sorted[other]))
+            });
+            assert_eq!(view.parent(), parent, "{spans:?}");
+        }
+    }
+}
