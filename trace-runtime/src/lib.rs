@@ -20,6 +20,7 @@ pub use record::{
     Element, OpHandle, Session, SessionBuilder, SessionError, TensorLike, TensorSink,
     TraceRecorder, current_op, in_op, record, with_recorder,
 };
+pub use report::Report;
 pub use trace_macros::{TensorLike, traced_op};
 
 #[doc(hidden)]

@@ -51,8 +51,13 @@ fn longest(report: &Report) -> Option<String> {
     let dims = shapes(longest.input_shapes.as_deref().unwrap_or(&[]));
     let space = if dims.is_empty() { "" } else { " " };
     let name = printable(&longest.operation);
+    let time = if longest.accelerator_ns > 0 {
+        "device time"
+    } else {
+        "the time"
+    };
     Some(format!(
-        "{name}{space}{dims} is {} of the time",
+        "{name}{space}{dims} is {} of {time}",
         percent(share)
     ))
 }

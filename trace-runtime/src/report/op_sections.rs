@@ -4,7 +4,7 @@ use super::Report;
 use super::names::printable;
 use super::sections::cut;
 use super::table::{Column, Table};
-use super::units::{bytes, count, duration, percent, rate, shapes};
+use super::units::{bytes, count, duration, percent, rate, shapes, unless_zero};
 use crate::analyze::OpRow;
 
 pub(super) fn by_op(report: &Report, limit: usize) -> Table {
@@ -81,7 +81,7 @@ fn ops(title: &str, rows: &[OpRow], total_ns: u64, limit: usize) -> Table {
                     row.bytes_per_s
                         .map_or_else(String::new, |per_s| rate(per_s, "B")),
                 );
-                cells.push(bytes(row.memory_bytes));
+                cells.push(unless_zero(row.memory_bytes, bytes));
             }
             if work {
                 let mark = if row.flops_inferred { "~" } else { "" };
@@ -95,13 +95,14 @@ fn ops(title: &str, rows: &[OpRow], total_ns: u64, limit: usize) -> Table {
             cells
         })
         .collect();
-    let footer = (work && inferred).then(|| "~ FLOPs inferred from name and shapes".to_owned());
+    let footnote = inferred.then(|| ("FLOP/s", "~ FLOPs inferred from name and shapes".to_owned()));
     cut(
         Table {
             title: title.to_owned(),
             columns,
             rows,
-            footer,
+            footnote,
+            ..Table::default()
         },
         limit,
     )
@@ -142,7 +143,7 @@ pub(super) fn roofline(report: &Report, limit: usize) -> Table {
             title: "Against the machine's peaks".to_owned(),
             columns,
             rows,
-            footer: None,
+            ..Table::default()
         },
         limit,
     )
@@ -181,7 +182,7 @@ pub(super) fn op_figures(rows: &[OpRow]) -> Table {
     let rows = rows
         .iter()
         .map(|row| {
-            let mut cells = vec![row.operation.clone()];
+            let mut cells = vec![printable(&row.operation)];
             if shaped {
                 cells.push(shapes(row.input_shapes.as_deref().unwrap_or(&[])));
             }
@@ -213,6 +214,6 @@ pub(super) fn op_figures(rows: &[OpRow]) -> Table {
         title: String::new(),
         columns,
         rows,
-        footer: None,
+        ..Table::default()
     }
 }

@@ -5,7 +5,7 @@ use super::answer::device_name;
 use super::names::printable;
 use super::op_sections::{by_op, by_shape, roofline};
 use super::table::{Column, Table};
-use super::units::{bytes, count, duration, percent, prose, rate};
+use super::units::{bytes, count, duration, percent, prose, rate, unless_zero};
 use crate::analyze::DeviceActivity;
 
 pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
@@ -59,11 +59,11 @@ fn devices(report: &Report, limit: usize) -> Table {
             duration(device.busy_ns),
             duration(device.idle_ns),
             percent(device.idle_share()),
-            duration(device.compute_ns),
-            duration(device.communication_ns),
-            duration(device.memory_ns),
+            unless_zero(device.compute_ns, duration),
+            unless_zero(device.communication_ns, duration),
+            unless_zero(device.memory_ns, duration),
             device.overlap_share().map_or_else(String::new, percent),
-            duration(device.exposed_communication_ns),
+            unless_zero(device.exposed_communication_ns, duration),
             count(device.entries as u64),
             duration(device.span_ns),
         ]
@@ -96,6 +96,7 @@ fn devices(report: &Report, limit: usize) -> Table {
             columns,
             rows,
             footer,
+            ..Table::default()
         },
         limit,
     )
@@ -133,7 +134,7 @@ fn collectives(report: &Report, limit: usize) -> Table {
             title: "Collectives across ranks".to_owned(),
             columns,
             rows,
-            footer: None,
+            ..Table::default()
         },
         limit,
     )
@@ -167,7 +168,7 @@ fn critical_path(report: &Report, limit: usize) -> Table {
             title,
             columns,
             rows,
-            footer: None,
+            ..Table::default()
         },
         limit,
     )
@@ -212,6 +213,7 @@ fn memory(report: &Report, limit: usize) -> Table {
             columns,
             rows,
             footer,
+            ..Table::default()
         },
         limit,
     )
@@ -241,7 +243,7 @@ fn outcomes(report: &Report, limit: usize) -> Table {
             title: "Outcomes".to_owned(),
             columns,
             rows,
-            footer: None,
+            ..Table::default()
         },
         limit,
     )
@@ -271,7 +273,7 @@ fn untrusted(report: &Report, limit: usize) -> Table {
             title: "Too short to trust".to_owned(),
             columns,
             rows,
-            footer: None,
+            ..Table::default()
         },
         limit,
     )

@@ -58,6 +58,8 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// A line below it.
     pub footer: Option<String>,
+    /// A line below it that explains the column with this title, and goes with it.
+    pub footnote: Option<(&'static str, String)>,
 }
 
 const GAP: usize = 2;
@@ -105,8 +107,13 @@ impl Table {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();
             let _ = writeln!(text, "{}", self.line(&cells, &shown, &widths));
         }
-        if let Some(footer) = &self.footer {
-            let _ = writeln!(text, "{}", ink.dim(&fit(footer, width)));
+        let footnote = self.footnote.as_ref().filter(|(title, _)| {
+            shown
+                .iter()
+                .any(|&index| self.columns[index].title == *title)
+        });
+        for line in self.footer.iter().chain(footnote.map(|(_, line)| line)) {
+            let _ = writeln!(text, "{}", ink.dim(&fit(line, width)));
         }
         text
     }
@@ -143,8 +150,9 @@ impl Table {
                 .collect();
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
-        if let Some(footer) = &self.footer {
-            let _ = write!(text, "\n{footer}\n");
+        let footnote = self.footnote.as_ref().map(|(_, line)| line);
+        for line in self.footer.iter().chain(footnote) {
+            let _ = write!(text, "\n{line}\n");
         }
         text
     }

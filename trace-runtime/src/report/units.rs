@@ -54,6 +54,15 @@ pub fn shapes(shapes: &[Vec<usize>]) -> String {
     list.join("·")
 }
 
+/// Nothing rather than a zero, which would only hide the others.
+pub(super) fn unless_zero(value: u64, shown: fn(u64) -> String) -> String {
+    if value == 0 {
+        String::new()
+    } else {
+        shown(value)
+    }
+}
+
 /// A figure for a sentence, without the space that lines units up.
 pub(super) fn prose(figure: &str) -> String {
     figure.replace("  ", " ")

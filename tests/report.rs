@@ -1,0 +1,221 @@
+//! The report as people and programs read it, compared with files under `data/`.
+//!
+//! `UPDATE_GOLDEN=1 cargo test --test report` writes the files anew.
+
+use std::path::Path;
+use trace_runtime::analyze::MachinePeaks;
+use trace_runtime::model::{MemoryEvent, NewEntry, ThreadIndex, TraceStoreBuilder};
+use trace_runtime::report::{Colour, Report, TextStyle, display_width};
+use trace_runtime::{
+    DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStore,
+};
+
+const US: i64 = 1000;
+
+/// Two steps of training on two ranks with one device each; rank 1 is late at the collectives.
+fn training() -> TraceStore {
+    let mut builder = TraceStoreBuilder::new();
+    builder.metadata("overhead_ns", "40");
+    builder.metadata("dropped", "1234");
+    builder.metadata("sampled_out", "1");
+    for rank in 0..2u32 {
+        let host = builder.thread(Some(1), Some(rank), Some("main"));
+        let stream = builder.thread(Some(7), Some(rank), Some("stream 7"));
+        let device = ["cuda:0", "cuda:1"][rank as usize];
+        for step in 0..2 {
+            let at = step * 1000 * US;
+            let late = i64::from(rank) * 60 * US;
+            let forward = on_host(&mut builder, host, "Model::forward", at, 900 * US, None);
+            let gelu = on_host(&mut builder, host, "gelu", at + 20 * US, 200, Some(forward));
+            builder.push_memory(&MemoryEvent {
+                at_ns: at + 20 * US + 100,
+                bytes: 4 << 20,
+                device_id: device,
+                rank: Some(rank),
+                during: Some(gelu),
+                address: Some(4096 + step as u64),
+                allocated: None,
+            });
+            let matmul = NewEntry {
+                device_id: Some(device),
+                kind: Some(OpKind::Compute),
+                inputs: &[(&[1024, 1024], DType::F32), (&[1024, 4096], DType::F32)],
+                outputs: &[(&[1024, 4096], DType::F32)],
+                parent: Some(forward),
+                ..NewEntry::new("matmul", stream, at + 10 * US, (400 * US + late) as u64)
+            };
+            builder.push(&matmul).unwrap();
+            let reduce = NewEntry {
+                device_id: Some(device),
+                kind: Some(OpKind::Communication),
+                inputs: &[(&[1 << 20], DType::F32)],
+                ..NewEntry::new(
+                    "all_reduce",
+                    stream,
+                    at + 420 * US + late,
+                    (150 * US - late) as u64,
+                )
+            };
+            builder.push(&reduce).unwrap();
+            let copy = NewEntry {
+                device_id: Some(device),
+                kind: Some(OpKind::Memory),
+                ..NewEntry::new("copy | to `host`", stream, at + 600 * US, 30 * US as u64)
+            };
+            builder.push(&copy).unwrap();
+        }
+    }
+    let last = builder.thread(Some(1), Some(1), None);
+    let failed = NewEntry {
+        outcome: Outcome::Panicked,
+        ..NewEntry::new("\u{1b}[31mcheck\n行列", last, 2000 * US, 3 * US as u64)
+    };
+    builder.push(&failed).unwrap();
+    builder.finish()
+}
+
+fn on_host(
+    builder: &mut TraceStoreBuilder,
+    thread: ThreadIndex,
+    name: &str,
+    start_ns: i64,
+    ns: i64,
+    parent: Option<usize>,
+) -> usize {
+    let entry = NewEntry {
+        parent,
+        device_id: Some("cpu"),
+        ..NewEntry::new(name, thread, start_ns, ns as u64)
+    };
+    builder.push(&entry).unwrap()
+}
+
+fn report() -> Report {
+    let peaks = MachinePeaks {
+        flops_per_s: 60e12,
+        bytes_per_s: 2e12,
+    };
+    training().report().with_peaks(peaks)
+}
+
+fn compare(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(expected, found, "{}", path.display());
+}
+
+#[test]
+fn text_fits_80_columns_and_answers_first() {
+    let text = report().to_text(&TextStyle::default());
+    assert!(text.lines().all(|line| display_width(line) <= 80), "{text}");
+    compare("report-80.txt", &text);
+}
+
+#[test]
+fn text_uses_more_room_where_there_is_more() {
+    let text = report().to_text(&TextStyle {
+        width: 160,
+        ..TextStyle::default()
+    });
+    assert!(
+        text.lines().all(|line| display_width(line) <= 160),
+        "{text}"
+    );
+    compare("report-160.txt", &text);
+}
+
+#[test]
+fn markdown_and_csv_hold_the_same_figures() {
+    compare("report.md", &report().to_markdown(12));
+    compare("report-ops.csv", &report().ops_csv());
+    compare("report-shapes.csv", &report().shapes_csv());
+}
+
+#[test]
+fn json_reads_back() {
+    let report = report();
+    let json = report.to_json().unwrap();
+    compare("report.json", &json);
+    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+}
+
+#[test]
+fn colour_is_asked_for_and_adds_nothing_else() {
+    let plain = report().to_text(&TextStyle::default());
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = report().to_text(&TextStyle {
+        colour: Colour::On,
+        ..TextStyle::default()
+    });
+    let mut stripped = String::new();
+    for (index, part) in coloured.split("\u{1b}[").enumerate() {
+        let text = if index == 0 {
+            part
+        } else {
+            part.split_once('m').unwrap().1
+        };
+        stripped.push_str(text);
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn a_report_of_nothing_says_why() {
+    let empty = RecordedExecutionTrace::new();
+    assert_eq!(empty.report().answer, "nothing was recorded");
+    let off = empty.with_metadata("tracing", "compiled out");
+    let text = off.report().to_text(&TextStyle::default());
+    assert!(
+        text.starts_with("tracing was compiled out: build with the feature `enabled`"),
+        "{text}"
+    );
+    assert!(off.report().tables(9).is_empty());
+}
+
+#[test]
+fn an_op_that_took_no_time_is_no_answer() {
+    let mut trace = RecordedExecutionTrace::new();
+    trace.add_entry(RecordedTraceEntry::new(0, "noop"));
+    assert_eq!(trace.report().answer, "1 entry took no time");
+}
+
+#[test]
+fn very_long_and_hostile_names_keep_the_table_whole() {
+    let mut trace = RecordedExecutionTrace::new();
+    for (step, name) in [
+        "x".repeat(5000),
+        "行列積".repeat(100),
+        "\u{202e}\u{7}🔥".repeat(60),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let entry =
+            RecordedTraceEntry::new(step, name).with_input_shapes(vec![vec![usize::MAX; 9]]);
+        trace.add_entry(entry.with_duration(std::time::Duration::from_micros(5)));
+    }
+    for width in [0, 80, 81, 133] {
+        let text = trace.report().to_text(&TextStyle {
+            width,
+            ..TextStyle::default()
+        });
+        assert!(
+            text.lines()
+                .all(|line| display_width(line) <= width.max(80)),
+            "{text}"
+        );
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+    }
+}
+
+#[test]
+fn both_storages_report_the_same() {
+    let store = training();
+    let owned = RecordedExecutionTrace::from(&store);
+    assert_eq!(owned.report(), store.report());
+}
