@@ -43,21 +43,43 @@ pub(crate) struct Row {
     pub(crate) parent: u32,
 }
 
-/// A row as it is stored.
+/// A row as it is stored: its start, its [facts](facts) and its [`Steps`].
 pub(crate) type PackedRow = [u64; 3];
 
-impl Row {
+/// An op's step and its parent's, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Steps(pub(crate) u64);
+
+impl Steps {
     #[inline]
-    pub(crate) fn pack(self) -> PackedRow {
-        let facts = self.duration.min(LONG_DURATION)
-            | u64::from(self.signature) << DURATION_BITS
-            | u64::from(self.outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
-            | u64::from(self.extra) << 63;
-        [
-            self.start,
-            facts,
-            u64::from(self.step) | u64::from(self.parent) << 32,
-        ]
+    pub(crate) fn new(step: u32, parent: u32) -> Steps {
+        Steps(u64::from(step) | u64::from(parent) << 32)
+    }
+
+    #[inline]
+    pub(crate) fn step(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    pub(crate) fn parent(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// What else there is to know of a row, in one word.
+#[inline]
+pub(crate) fn facts(duration: u64, signature: u32, outcome: Outcome, extra: bool) -> u64 {
+    duration.min(LONG_DURATION)
+        | u64::from(signature) << DURATION_BITS
+        | u64::from(outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
+        | u64::from(extra) << 63
+}
+
+impl Row {
+    fn pack(self) -> PackedRow {
+        let facts = facts(self.duration, self.signature, self.outcome, self.extra);
+        [self.start, facts, Steps::new(self.step, self.parent).0]
     }
 
     #[inline]
@@ -68,8 +90,8 @@ impl Row {
             signature: (facts >> DURATION_BITS) as u32 & MAX_SIGNATURES,
             outcome: Outcome::from_code((facts >> (DURATION_BITS + SIGNATURE_BITS)) as u8 & 7),
             extra: facts >> 63 != 0,
-            step: steps as u32,
-            parent: (steps >> 32) as u32,
+            step: Steps(steps).step(),
+            parent: Steps(steps).parent(),
         }
     }
 }
@@ -135,8 +157,7 @@ impl Chunk {
     /// Numbers a row anew, once nobody appends any more.
     pub(crate) fn renumber(&self, slot: usize, step: u32, parent: u32) {
         if let Some(words) = self.rows.get(slot) {
-            let steps = u64::from(step) | u64::from(parent) << 32;
-            words[2].store(steps, Ordering::Relaxed);
+            words[2].store(Steps::new(step, parent).0, Ordering::Relaxed);
         }
     }
 

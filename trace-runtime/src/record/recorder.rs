@@ -7,7 +7,7 @@ use super::sink::{Said, TensorSink};
 use super::site::Site;
 use super::target::Target;
 use crate::model::assemble::{OpRef, RawExtra};
-use crate::model::chunk::{LONG_DURATION, NO_PARENT, Row};
+use crate::model::chunk::{LONG_DURATION, NO_PARENT, Steps, facts};
 use crate::model::{DType, Device, Outcome, RecordedExecutionTrace};
 use std::sync::Arc;
 
@@ -40,9 +40,9 @@ use std::sync::Arc;
 pub struct TraceRecorder {
     /// What `state` said when the target was chosen.
     pub(super) seen: u32,
-    /// Differs between any two recordings, so that an op never ends in one it did not begin in.
-    generation: u32,
-    next_step: u32,
+    /// A word of its own: loaded together with `parent`, it would wait for the stores of both.
+    next_step: u64,
+    place: Place,
     /// The innermost open op of this thread, or [`NO_PARENT`].
     parent: u32,
     /// The op of another thread or task that stands around this one.
@@ -60,8 +60,7 @@ pub struct TraceRecorder {
 #[derive(Debug, Clone, Copy)]
 struct OpenOp {
     start: u64,
-    step: u32,
-    parent: u32,
+    steps: Steps,
     said: Said,
     has_extra: bool,
 }
@@ -79,12 +78,22 @@ enum OpenedBy {
     BeginNested,
 }
 
-/// An op that a guard keeps open, in which recording, above how many frames.
+/// An op that a guard keeps open, and where it was opened.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GuardedOp {
     op: OpenOp,
-    depth: u32,
+    place: Place,
+}
+
+/// A row has 32 bits for its step, of which the last stand for no parent.
+const LAST_STEP: u64 = NO_PARENT as u64;
+
+/// A recording and how many frames are open in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// Differs between any two recordings, so that an op never ends in one it did not begin in.
     generation: u32,
+    depth: u32,
 }
 
 impl TraceRecorder {
@@ -102,7 +111,7 @@ impl TraceRecorder {
     pub(super) fn with_clock(clock: Clock, thread: Option<u64>) -> TraceRecorder {
         let mut recorder = TraceRecorder::idle();
         recorder.target = Some(Target::of_its_own(clock, thread));
-        recorder.generation = super::state::new_generation();
+        recorder.place.generation = super::state::new_generation();
         recorder
     }
 
@@ -110,8 +119,11 @@ impl TraceRecorder {
     pub(super) const fn idle() -> TraceRecorder {
         TraceRecorder {
             seen: 0,
-            generation: 0,
             next_step: 0,
+            place: Place {
+                generation: 0,
+                depth: 0,
+            },
             parent: NO_PARENT,
             link: None,
             target: None,
@@ -130,7 +142,7 @@ impl TraceRecorder {
         };
         if let Some(running) = session {
             self.target = Some(Target::of_session(running));
-            self.generation = super::state::new_generation();
+            self.place.generation = super::state::new_generation();
         }
     }
 
@@ -246,7 +258,10 @@ impl TraceRecorder {
     fn end_frames_above(&mut self, depth: usize, outcome: Outcome) {
         while self.frames.len() > depth {
             // Whatever a guard keeps open above it ends later, or never.
-            self.parent = self.frames.last().map_or(NO_PARENT, |frame| frame.op.step);
+            self.parent = self
+                .frames
+                .last()
+                .map_or(NO_PARENT, |frame| frame.op.steps.step());
             match self.innermost() {
                 Some(OpenedBy::BeginOp) if outcome == Outcome::Ok => self.end_op(),
                 _ => self.end_frame(outcome, |_| {}),
@@ -257,17 +272,21 @@ impl TraceRecorder {
     /// Who opened the innermost op, if the recorder itself keeps it open.
     fn innermost(&self) -> Option<OpenedBy> {
         let frame = self.frames.last()?;
-        (frame.op.step == self.parent).then_some(frame.opened_by)
+        (frame.op.steps.step() == self.parent).then_some(frame.opened_by)
     }
 
     fn open_frame(&mut self, operation: String, opened_by: OpenedBy) {
         let Some(target) = &mut self.target else {
             return;
         };
+        if self.next_step >= LAST_STEP {
+            return target.drop_row();
+        }
         let number = target.number_of(operation);
         let base = self.sink.begin(number);
         let op = self.open(base);
         self.frames.push(Frame { op, opened_by });
+        self.place.depth += 1;
     }
 
     fn end_frame(&mut self, outcome: Outcome, describe: impl FnOnce(&mut TensorSink)) {
@@ -276,6 +295,7 @@ impl TraceRecorder {
         }
         let end = self.now();
         if let Some(frame) = self.frames.pop() {
+            self.place.depth -= 1;
             self.sink.resume(frame.op.said);
             self.sink.begin_outputs();
             describe(&mut self.sink);
@@ -290,20 +310,19 @@ impl TraceRecorder {
 
     /// Opens an op whose inputs have been described since `base`. The start is stamped last:
     /// describing a large tensor is our cost, not the op's.
-    #[inline]
+    #[inline(always)]
     fn open(&mut self, base: u32) -> OpenOp {
-        let step = self.next_step;
+        let step = self.next_step as u32;
         self.next_step += 1;
         let parent = std::mem::replace(&mut self.parent, step);
         let has_extra = self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some());
         if has_extra {
             self.open_extra(step, parent);
         }
-        let said = self.sink.said(base);
+        let (said, steps) = (self.sink.said(base), Steps::new(step, parent));
         OpenOp {
             start: self.now(),
-            step,
-            parent,
+            steps,
             said,
             has_extra,
         }
@@ -321,7 +340,7 @@ impl TraceRecorder {
     }
 
     /// Begins an op that a guard will end; none when it is not recorded.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin_guarded(
         &mut self,
         site: &'static Site,
@@ -332,18 +351,20 @@ impl TraceRecorder {
         if target.samples() && target.leaves_out(number) {
             return None;
         }
+        if self.next_step >= LAST_STEP {
+            target.drop_row();
+            return None;
+        }
         let base = self.sink.begin(number);
         self.sink.inputs(base, inputs);
-        let depth = self.frames.len() as u32;
         Some(GuardedOp {
             op: self.open(base),
-            depth,
-            generation: self.generation,
+            place: self.place,
         })
     }
 
     /// Ends an op that a guard kept open, with whatever was left open inside of it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end_guarded(
         &mut self,
         guarded: &GuardedOp,
@@ -351,17 +372,22 @@ impl TraceRecorder {
         outputs: impl FnOnce(&mut TensorSink),
     ) {
         let end = self.now();
-        if guarded.generation != self.generation {
+        if guarded.place != self.place && !self.return_to(guarded.place) {
             return;
-        }
-        if guarded.depth as usize != self.frames.len() {
-            self.end_frames_above(guarded.depth as usize, Outcome::Ok);
         }
         self.sink.resume(guarded.op.said);
         self.sink.begin_outputs();
         outputs(&mut self.sink);
         let outcome = self.outcome(outcome);
         self.close(guarded.op, end, outcome);
+    }
+
+    /// Ends what was left open inside of an op; false if the op belongs to another recording.
+    #[cold]
+    #[inline(never)]
+    fn return_to(&mut self, place: Place) -> bool {
+        self.end_frames_above(place.depth as usize, Outcome::Ok);
+        self.place == place
     }
 
     /// An op that turns out to have failed has no outputs.
@@ -375,9 +401,9 @@ impl TraceRecorder {
     }
 
     /// Appends an op whose inputs and outputs have been described.
-    #[inline]
+    #[inline(always)]
     fn close(&mut self, op: OpenOp, end: u64, outcome: Outcome) {
-        self.parent = op.parent;
+        self.parent = op.steps.parent();
         let Some(target) = &mut self.target else {
             return;
         };
@@ -387,18 +413,10 @@ impl TraceRecorder {
         let duration = end.saturating_sub(op.start);
         let extra = op.has_extra || duration >= LONG_DURATION;
         if extra {
-            target.add_extra(take_extra(&mut self.extras, op.step), duration);
+            target.add_extra(take_extra(&mut self.extras, op.steps.step()), duration);
         }
-        let row = Row {
-            start: op.start,
-            duration,
-            signature,
-            outcome,
-            extra,
-            step: op.step,
-            parent: op.parent,
-        };
-        target.push(row.pack());
+        let facts = facts(duration, signature, outcome, extra);
+        target.push([op.start, facts, op.steps.0]);
         self.live.invalidate();
     }
 }
@@ -434,7 +452,7 @@ impl TraceRecorder {
         let linked = Linked {
             parent: self.parent,
             link: self.link,
-            generation: self.generation,
+            generation: self.place.generation,
         };
         self.parent = NO_PARENT;
         self.link = op;
@@ -442,7 +460,7 @@ impl TraceRecorder {
     }
 
     pub(super) fn unlink(&mut self, linked: Linked) {
-        if linked.generation == self.generation {
+        if linked.generation == self.place.generation {
             self.parent = linked.parent;
             self.link = linked.link;
         }
@@ -463,7 +481,7 @@ impl TraceRecorder {
     pub(super) fn end_task(&mut self, task: EndedTask<'_>, outputs: impl FnOnce(&mut TensorSink)) {
         let end = self.now();
         let around = self.parent;
-        let step = self.next_step;
+        let step = self.next_step as u32;
         self.next_step += 1;
         let base = self.sink.restore(task.words);
         self.sink.begin_outputs();
@@ -473,8 +491,7 @@ impl TraceRecorder {
         let said = self.sink.said(base);
         let op = OpenOp {
             start: task.start,
-            step,
-            parent: NO_PARENT,
+            steps: Steps::new(step, NO_PARENT),
             said,
             has_extra: true,
         };

@@ -59,8 +59,8 @@ pub struct TensorSink {
     at: usize,
     role: Role,
     failed: bool,
-    /// Where the outputs began.
-    outputs_from: (u32, usize),
+    /// Where the outputs began: in `known` while the op agrees, else on the stack.
+    outputs_from: usize,
     top: usize,
     words: Vec<usize>,
     meta: Vec<(&'static str, String)>,
@@ -88,7 +88,7 @@ impl TensorSink {
             at: NOWHERE,
             role: Role::Input,
             failed: false,
-            outputs_from: (0, 0),
+            outputs_from: 0,
             top: 0,
             words: Vec::new(),
             meta: Vec::new(),
@@ -178,10 +178,7 @@ impl TensorSink {
     #[inline(never)]
     fn disagree(&mut self) {
         let first = self.known.first_word(self.expected);
-        if self.outputs_from.0 == self.expected {
-            let said_before = self.outputs_from.1.saturating_sub(first);
-            self.outputs_from = (NOT_EXPECTED, self.top + said_before);
-        }
+        self.outputs_from = self.top + self.outputs_from.saturating_sub(first);
         for at in first..self.at {
             if let Some(&[word]) = self.known.words_at::<1>(at) {
                 self.push(&[word]);
@@ -239,13 +236,13 @@ impl TensorSink {
     }
 
     #[inline]
-    fn position(&self) -> (u32, usize) {
-        let at = if self.expected == NOT_EXPECTED {
+    fn position(&self) -> usize {
+        // Past the end of everything known while the op does not agree.
+        if self.at == NOWHERE {
             self.top
         } else {
             self.at
-        };
-        (self.expected, at)
+        }
     }
 
     /// What the op whose words begin at `base` has said, to be [taken up](Self::resume) again.
@@ -268,9 +265,9 @@ impl TensorSink {
     /// Takes back the outputs of an op that failed after all.
     pub(crate) fn cut_outputs(&mut self) {
         if self.expected == NOT_EXPECTED {
-            self.top = self.outputs_from.1;
+            self.top = self.outputs_from;
         } else {
-            self.at = self.outputs_from.1;
+            self.at = self.outputs_from;
         }
     }
 

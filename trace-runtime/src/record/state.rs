@@ -4,6 +4,7 @@ use super::clock::Clock;
 use super::log::Shared;
 use super::recorder::TraceRecorder;
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,8 +22,20 @@ static CONTROL: Mutex<Control> = Mutex::new(Control {
 static UNREACHABLE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    static RECORDER: RefCell<TraceRecorder> = const { RefCell::new(TraceRecorder::idle()) };
+    /// Has no destructor of its own, which would be asked for on every access: [`EXIT`] has it.
+    static RECORDER: RefCell<ManuallyDrop<TraceRecorder>> =
+        const { RefCell::new(ManuallyDrop::new(TraceRecorder::idle())) };
+    static EXIT: Exit = const { Exit };
     static THREAD_NUMBER: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Frees a thread's recorder when the thread ends. What it recorded is in its log.
+struct Exit;
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        exchange(TraceRecorder::idle());
+    }
 }
 
 struct Control {
@@ -95,33 +108,30 @@ pub(super) fn release() {
 }
 
 /// Runs `f` on this thread's recorder, if it records.
-#[inline]
+#[inline(always)]
 pub(super) fn with_active<R>(f: impl FnOnce(&mut TraceRecorder) -> R) -> Option<R> {
-    let result = RECORDER.try_with(|cell| {
+    let recorded = RECORDER.try_with(|cell| {
         let Ok(mut recorder) = cell.try_borrow_mut() else {
             UNREACHABLE.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        let state = STATE.load(Ordering::Relaxed);
-        if recorder.seen != state {
+        if recorder.seen != STATE.load(Ordering::Relaxed) {
             join(&mut recorder);
         }
         recorder.is_on().then(|| f(&mut recorder))
     });
-    result.ok().flatten()
+    recorded.ok().flatten()
 }
 
 /// Runs `f` on this thread's recorder as it stands, to end what began there.
-#[inline]
+#[inline(always)]
 pub(super) fn with_any<R>(f: impl FnOnce(&mut TraceRecorder) -> R) -> Option<R> {
-    RECORDER
-        .try_with(|cell| {
-            cell.try_borrow_mut()
-                .ok()
-                .map(|mut recorder| f(&mut recorder))
-        })
-        .ok()
-        .flatten()
+    let ran = RECORDER.try_with(|cell| {
+        cell.try_borrow_mut()
+            .ok()
+            .map(|mut recorder| f(&mut recorder))
+    });
+    ran.ok().flatten()
 }
 
 /// Brings a thread's recorder in line with what is running now.
@@ -133,7 +143,8 @@ fn join(recorder: &mut TraceRecorder) {
     if recorder.is_its_own() {
         return;
     }
-    let running = control.session.clone();
+    // A thread that is ending has nobody to free what it would record now.
+    let running = EXIT.try_with(|_| control.session.clone()).ok().flatten();
     drop(control);
     let running = running.filter(|running| running.only.is_none_or(|only| only == thread_number()));
     if !recorder.is_of(running.as_ref().map(|running| &running.shared)) {
