@@ -115,8 +115,50 @@ fn device_work_is_launched_by_a_runtime_call_and_communication_is_named_as_hta_w
             "ncclDevKernel_all_reduce"
         ]
     );
+    let streams: Vec<_> = kernels
+        .iter()
+        .map(|kernel| (&kernel["pid"], kernel["args"]["stream"].as_u64().unwrap()))
+        .collect();
+    let (zero, one) = (&Value::from(0), &Value::from(1));
+    assert_eq!(streams, [(zero, 7), (one, 7), (zero, 8), (one, 8)]);
     let without = ChromeTrace::new().without_device_rows();
     assert!(!exported_text(&without, &two_ranks()).contains("cudaLaunchKernel"));
+}
+
+#[test]
+fn a_device_runs_the_innermost_op_of_a_thread() {
+    let mut trace = RecordedExecutionTrace::new();
+    let op = |step, name, start_us, end_us, parent| {
+        let mut entry = RecordedTraceEntry::new(step, name).with_device_id("npu:3");
+        entry.start_us = Some(start_us);
+        entry.duration_us = end_us - start_us;
+        entry.parent = parent;
+        entry
+    };
+    trace.add_entry(op(0, "layer", 0.0, 10.0, None));
+    trace.add_entry(op(1, "all_reduce", 2.0, 5.0, Some(0)));
+    trace.add_entry(op(2, "matmul", 5.0, 9.0, Some(0)));
+    let events = events(&exported_text(&ChromeTrace::new(), &trace));
+    let mut rows: Vec<_> = of_category(&events, "kernel")
+        .iter()
+        .map(|event| {
+            (
+                ns(&event["ts"]),
+                ns(&event["dur"]),
+                event["name"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    rows.sort_unstable();
+    assert_eq!(
+        rows,
+        [
+            (0, 2000, "layer"),
+            (2000, 3000, "ncclDevKernel_all_reduce"),
+            (5000, 4000, "matmul"),
+            (9000, 1000, "layer"),
+        ]
+    );
 }
 
 #[test]

@@ -2,6 +2,10 @@
 
 mod chrome;
 mod collapsed;
+mod described_json;
+mod files;
+#[cfg(feature = "flamegraph")]
+mod flame_graph;
 mod perfetto;
 mod random_trace;
 mod speedscope;

@@ -6,6 +6,8 @@
 //! | Perfetto's native trace | [`PerfettoTrace`] | Perfetto |
 //! | collapsed stacks | [`CollapsedStacks`] | inferno, `flamegraph.pl`, speedscope |
 //! | speedscope | [`Speedscope`] | speedscope |
+//! | flame graph, as SVG | `FlameGraph`, with the feature `flamegraph` | a browser |
+//! | the described JSON | [`DescribedJson`] | this crate |
 //!
 //! Each takes any [`TraceView`] and writes as it goes, so memory does not grow with the trace.
 //!
@@ -14,15 +16,20 @@
 //! use trace_runtime::export::{ChromeTrace, Exporter};
 //!
 //! let trace = RecordedExecutionTrace::new();
-//! let mut file = Vec::new();
-//! ChromeTrace::new().export(&trace, &mut file)?;
+//! let mut bytes = Vec::new();
+//! ChromeTrace::new().export(&trace, &mut bytes)?;
 //! # std::io::Result::Ok(())
 //! ```
 
 mod chrome;
 mod collapsed;
+mod described_json;
+mod file;
+#[cfg(feature = "flamegraph")]
+mod flame_graph;
 mod json_text;
 mod memory_curve;
+mod part;
 mod perfetto;
 mod speedscope;
 mod timeline;
@@ -30,6 +37,10 @@ mod tracks;
 
 pub use chrome::ChromeTrace;
 pub use collapsed::CollapsedStacks;
+pub use described_json::DescribedJson;
+pub use file::{write, write_ranks, write_split};
+#[cfg(feature = "flamegraph")]
+pub use flame_graph::FlameGraph;
 pub use perfetto::PerfettoTrace;
 pub use speedscope::Speedscope;
 

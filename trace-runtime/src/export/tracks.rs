@@ -44,6 +44,8 @@ pub(super) struct Place {
     pub(super) first_on_track: bool,
     /// Whether it lies inside its parent.
     pub(super) nested: bool,
+    /// From where to its start no other entry lay inside its parent.
+    pub(super) parent_alone_from_ns: u64,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
 }
@@ -52,6 +54,8 @@ pub(super) struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Closed {
     pub(super) track: u32,
+    /// From where to its end nothing lay inside of it.
+    pub(super) alone_from_ns: u64,
     pub(super) end_ns: u64,
 }
 
@@ -140,11 +144,14 @@ impl Lanes {
             self.lane_of.remove(&gone.step);
         }
         lane.close_above(depth + 1, closed);
-        lane.open[depth].cursor_ns = end;
+        let alone_from = std::mem::replace(&mut lane.open[depth].cursor_ns, end);
         if number > 0 {
             self.lane_of.insert(request.step, number);
         }
-        Some(lane.open(request.step, number, start, end, true))
+        let mut place = lane.open(request.step, number, start, end);
+        place.nested = true;
+        place.parent_alone_from_ns = alone_from;
+        Some(place)
     }
 
     /// The first lane on which nothing is open at this time.
@@ -194,12 +201,12 @@ impl Lanes {
         }
         self.free.remove(&number);
         self.busy.push(Reverse((end, number)));
-        lane.open(request.step, number, start, end, false)
+        lane.open(request.step, number, start, end)
     }
 }
 
 impl Lane {
-    fn open(&mut self, step: usize, lane: u32, start_ns: u64, end_ns: u64, nested: bool) -> Place {
+    fn open(&mut self, step: usize, lane: u32, start_ns: u64, end_ns: u64) -> Place {
         self.open.push(Open {
             step,
             end_ns,
@@ -209,7 +216,8 @@ impl Lane {
             track: self.track,
             lane,
             first_on_track: false,
-            nested,
+            nested: false,
+            parent_alone_from_ns: start_ns,
             start_ns,
             end_ns,
         }
@@ -220,6 +228,7 @@ impl Lane {
         let track = self.track;
         closed.extend(self.open.drain(depth..).rev().map(|open| Closed {
             track,
+            alone_from_ns: open.cursor_ns,
             end_ns: open.end_ns,
         }));
     }

@@ -37,7 +37,7 @@ pub(super) struct StoredMemoryEvent {
 /// fields are given, keeps its memory events: one per line, `-` for what is not known.
 pub(crate) const EVENTS_KEY: &str = "memory.events";
 
-pub(super) fn write_events<'a>(events: impl Iterator<Item = MemoryEvent<'a>>) -> String {
+pub(crate) fn write_events<'a>(events: impl Iterator<Item = MemoryEvent<'a>>) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     for event in events {

@@ -14,14 +14,15 @@ mod entry;
 mod error;
 pub(crate) mod json_struct;
 mod kind;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod order;
 mod rows;
 pub(crate) mod signature;
 pub(crate) mod store;
 pub(crate) mod ticks;
 mod trace;
-mod view;
+pub(crate) mod view;
+pub(crate) mod whole_file;
 
 pub use builder::{NewEntry, ThreadIndex, TraceStoreBuilder};
 pub use device::{Device, DeviceName};

@@ -4,12 +4,13 @@ use super::entry::RecordedTraceEntry;
 use super::error::TraceError;
 use super::json_struct::{Read, Wire};
 use super::order::top_by;
+use super::whole_file::write_whole;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 /// The version of the JSON that this crate writes. It grows when an older reader would get something
@@ -126,20 +127,9 @@ impl RecordedExecutionTrace {
     /// Writes the trace to a JSON file. The file is complete or not there: it takes its name only
     /// once everything is written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), TraceError> {
-        let path = path.as_ref();
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let written = (|| {
-            let mut file = BufWriter::new(File::create(&partial)?);
-            serde_json::to_writer_pretty(&mut file, self)?;
-            file.write_all(b"\n")?;
-            file.into_inner()?;
-            fs::rename(&partial, path)
-        })();
-        written.map_err(|error| {
-            // Nothing more can be done about a leftover than to say why it is there.
-            drop(fs::remove_file(&partial));
-            TraceError::write(path, error)
+        write_whole(path.as_ref(), |file| {
+            serde_json::to_writer_pretty(&mut *file, self)?;
+            file.write_all(b"\n")
         })
     }
 }

@@ -1,10 +1,11 @@
 //! The events of a Chrome trace as text, one to a line.
 
 use super::args::entry_args;
-use super::rows::{Row, Spot};
+use super::rows::{Row, Spot, Stream};
 use crate::export::json_text::{comma, microseconds, printable};
 use crate::export::memory_curve::Sample;
 use crate::export::timeline::Timeline;
+use crate::model::memory::EVENTS_KEY;
 use crate::model::{EntryView, TraceView};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
@@ -23,6 +24,19 @@ pub(super) enum DeviceWork {
     Compute,
     Communication,
     Memory,
+    Neither,
+}
+
+/// A stretch of time in which an entry had its device.
+#[derive(Debug)]
+pub(super) struct Kernel<'v, 'a> {
+    pub(super) view: &'v EntryView<'a>,
+    pub(super) work: DeviceWork,
+    pub(super) launched_from: Row,
+    pub(super) stream: Stream,
+    pub(super) correlation: usize,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
 }
 
 impl<W: Write> Events<W> {
@@ -45,7 +59,11 @@ impl<W: Write> Events<W> {
             )?;
         }
         out.write_all(b"\"traceName\": \"trace-runtime\",\n\"metadata\": {")?;
-        let metadata: BTreeMap<_, _> = trace.metadata().iter().collect();
+        let metadata: BTreeMap<_, _> = trace
+            .metadata()
+            .iter()
+            .filter(|(key, _)| *key != EVENTS_KEY)
+            .collect();
         for (index, (key, value)) in metadata.into_iter().enumerate() {
             comma(&mut out, index)?;
             printable(&mut out, key)?;
@@ -76,7 +94,9 @@ impl<W: Write> Events<W> {
 
     /// An entry on the row of its thread.
     pub(super) fn op(&mut self, at: Spot, view: &EntryView<'_>) -> io::Result<()> {
-        self.complete("cpu_op", "", view.operation(), at)?;
+        let length = at.place.end_ns - at.place.start_ns;
+        let what = ("cpu_op", "", view.operation());
+        self.complete(what, at.row, at.place.start_ns, length)?;
         entry_args(&mut self.out, view)?;
         if let Some(thread) = view.thread().filter(|&thread| thread != at.row.tid) {
             write!(self.out, ",\"thread\":{thread}")?;
@@ -84,35 +104,34 @@ impl<W: Write> Events<W> {
         self.out.write_all(b"}}")
     }
 
-    /// The call from a thread that put an entry on its device.
-    pub(super) fn launch(&mut self, mut at: Spot, view: &EntryView<'_>) -> io::Result<()> {
-        at.place.end_ns = at.place.start_ns;
-        self.complete("cuda_runtime", "", "cudaLaunchKernel", at)?;
-        self.correlation(view)?;
-        self.out.write_all(b"}}")
-    }
-
-    /// An entry on the row of its device.
-    pub(super) fn device_work(
-        &mut self,
-        at: Spot,
-        stream: u32,
-        view: &EntryView<'_>,
-        work: DeviceWork,
-    ) -> io::Result<()> {
-        let (category, prefix) = match work {
+    /// What runs on a device, and the call from a thread that put it there.
+    pub(super) fn kernel(&mut self, kernel: &Kernel<'_, '_>) -> io::Result<()> {
+        let (start, length) = (kernel.start_ns, kernel.end_ns - kernel.start_ns);
+        self.complete(
+            ("cuda_runtime", "", "cudaLaunchKernel"),
+            kernel.launched_from,
+            start,
+            0,
+        )?;
+        self.correlation(kernel)?;
+        self.out.write_all(b"}}")?;
+        let (category, prefix) = match kernel.work {
             DeviceWork::Compute => ("kernel", ""),
             DeviceWork::Communication => ("kernel", "ncclDevKernel_"),
             DeviceWork::Memory => ("gpu_memcpy", "Memcpy "),
+            DeviceWork::Neither => ("kernel", "Sync "),
         };
-        self.complete(category, prefix, view.operation(), at)?;
-        self.correlation(view)?;
-        let ordinal = view
+        let name = (category, prefix, kernel.view.operation());
+        self.complete(name, kernel.stream.row, start, length)?;
+        self.correlation(kernel)?;
+        let ordinal = kernel
+            .view
             .device_id()
             .and_then(|device| device.rsplit_once(':')?.1.parse::<u32>().ok());
         write!(
             self.out,
-            ",\"stream\":{stream},\"device\":{}}}}}",
+            ",\"stream\":{},\"device\":{}}}}}",
+            kernel.stream.number,
             ordinal.unwrap_or(0)
         )
     }
@@ -143,8 +162,16 @@ impl<W: Write> Events<W> {
         write!(self.out, ",\"args\":{{\"bytes\":{}}}}}", sample.bytes)
     }
 
-    /// Everything of a complete event up to the members of its `args`.
-    fn complete(&mut self, category: &str, prefix: &str, name: &str, at: Spot) -> io::Result<()> {
+    /// Everything of a complete event up to the members of its `args`; `what` is its category, and
+    /// its name in two parts.
+    fn complete(
+        &mut self,
+        what: (&str, &str, &str),
+        row: Row,
+        start_ns: u64,
+        length_ns: u64,
+    ) -> io::Result<()> {
+        let (category, prefix, name) = what;
         self.next()?;
         write!(self.out, "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":")?;
         if prefix.is_empty() {
@@ -152,24 +179,19 @@ impl<W: Write> Events<W> {
         } else {
             printable(&mut self.out, &format!("{prefix}{name}"))?;
         }
-        write!(
-            self.out,
-            ",\"pid\":{},\"tid\":{},\"ts\":",
-            at.row.pid, at.row.tid
-        )?;
-        microseconds(&mut self.out, at.place.start_ns)?;
+        write!(self.out, ",\"pid\":{},\"tid\":{},\"ts\":", row.pid, row.tid)?;
+        microseconds(&mut self.out, start_ns)?;
         self.out.write_all(b",\"dur\":")?;
-        microseconds(&mut self.out, at.place.end_ns - at.place.start_ns)?;
+        microseconds(&mut self.out, length_ns)?;
         self.out.write_all(b",\"args\":{")
     }
 
-    /// From 1, as 0 stands for an unknown partner in HTA.
-    fn correlation(&mut self, view: &EntryView<'_>) -> io::Result<()> {
+    fn correlation(&mut self, kernel: &Kernel<'_, '_>) -> io::Result<()> {
         write!(
             self.out,
             "\"External id\":{},\"correlation\":{}",
-            view.step(),
-            view.step().saturating_add(1)
+            kernel.view.step(),
+            kernel.correlation
         )
     }
 

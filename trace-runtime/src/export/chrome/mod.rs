@@ -3,15 +3,16 @@
 //! Perfetto, `chrome://tracing`, TensorBoard-style tools and `HolisticTraceAnalysis` (HTA) read it.
 
 mod args;
+mod device_rows;
 mod events;
 mod rows;
 
 use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, allocated};
-use super::timeline::{Timeline, off_host, row_name};
-use crate::analyze::CommunicationRule;
-use crate::model::{EntryView, OpKind, TraceView};
-use events::{DeviceWork, Events};
+use super::timeline::{Timeline, row_name};
+use crate::model::TraceView;
+use device_rows::DeviceRows;
+use events::Events;
 use rows::Rows;
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -22,9 +23,9 @@ use std::io::{self, BufWriter, Write};
 /// times are exact to the nanosecond, and a parent on another thread is tied by an arrow. Control
 /// characters in names become pictures (`␊`).
 ///
-/// An entry on a device other than `cpu` stands a second time on its device's row, launched from its
-/// first, in the way in which HTA finds device work: communication is called `ncclDevKernel_…` there
-/// and memory work `Memcpy …`. The times on both rows are the recorded ones.
+/// A device other than `cpu` has rows of its own, a *stream* for each thread that uses it: there stands
+/// the innermost op of the thread, for as long as it is that, launched from its thread. HTA computes
+/// with these rows; it knows communication by the name `ncclDevKernel_…`, memory work by `Memcpy …`.
 #[derive(Debug, Clone)]
 pub struct ChromeTrace {
     device_rows: bool,
@@ -70,18 +71,25 @@ impl Exporter for ChromeTrace {
         let out = BufWriter::with_capacity(1 << 16, out);
         let mut events = Events::begin(out, trace, &timeline)?;
         let mut rows = Rows::new();
+        let mut devices = DeviceRows::default();
+        let mut closed = Vec::new();
         let mut memory = OutputBytes::default();
         let watched = trace.memory_events().next().is_some();
         let mut handed_off = HashMap::new();
-        let mut communication = CommunicationRule::default();
         for span in timeline.spans() {
             let view = span.view;
-            let at = rows.of_thread(&span);
+            let at = rows.place(&span, &mut closed);
+            for gone in closed.drain(..).filter(|_| self.device_rows) {
+                devices.end(&mut events, &mut rows, gone)?;
+            }
             if at.place.first_on_track {
                 let label = row_name(trace, &view, at.place.lane);
                 events.name_row(at.row, view.rank(), &label)?;
             }
             events.op(at, &view)?;
+            if self.device_rows {
+                devices.begin(&mut events, &mut rows, view, at)?;
+            }
             if timeline.handed_off(view.step()) {
                 handed_off.insert(view.step(), at);
             }
@@ -90,29 +98,16 @@ impl Exporter for ChromeTrace {
             {
                 events.flow(view.step(), from, at)?;
             }
-            if self.device_rows
-                && off_host(&view)
-                && let Some(device) = view.device_id()
-            {
-                let (on_device, stream) = rows.of_device(&span, device, at.place);
-                if on_device.place.first_on_track {
-                    let label = format!("{device} (stream {stream})");
-                    events.name_row(on_device.row, view.rank(), &label)?;
-                }
-                events.launch(at, &view)?;
-                events.device_work(
-                    on_device,
-                    stream,
-                    &view,
-                    device_work(&view, &mut communication),
-                )?;
-            }
             if self.memory && !watched {
                 while let Some(sample) = memory.next_until(at.place.start_ns) {
                     events.counter(OUTPUTS, sample)?;
                 }
                 memory.add(&view, at.place);
             }
+        }
+        rows.finish(&mut closed);
+        for gone in closed.into_iter().filter(|_| self.device_rows) {
+            devices.end(&mut events, &mut rows, gone)?;
         }
         while let Some(sample) = memory.next_until(u64::MAX) {
             events.counter(OUTPUTS, sample)?;
@@ -132,13 +127,5 @@ impl Exporter for ChromeTrace {
     fn entry_limit(&self) -> Option<usize> {
         let per_entry = 1 + 2 * usize::from(self.device_rows) + usize::from(self.memory);
         Some(MAX_EVENTS / per_entry)
-    }
-}
-
-fn device_work<'a>(view: &EntryView<'a>, communication: &mut CommunicationRule<'a>) -> DeviceWork {
-    match view.kind() {
-        Some(OpKind::Memory) => DeviceWork::Memory,
-        _ if communication.holds(view) => DeviceWork::Communication,
-        _ => DeviceWork::Compute,
     }
 }

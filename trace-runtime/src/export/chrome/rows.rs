@@ -5,10 +5,19 @@ use crate::export::tracks::{Closed, Place, Request, Tracks};
 use std::collections::HashMap;
 
 /// Which row an event stands on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     pub(super) pid: u32,
     pub(super) tid: u64,
+}
+
+/// The row of a device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stream {
+    pub(super) row: Row,
+    pub(super) number: u32,
+    /// Whether nothing was put on it yet.
+    pub(super) first: bool,
 }
 
 /// Where an event stands: its row, and its times.
@@ -21,13 +30,12 @@ pub(super) struct Spot {
 /// Gives rows their numbers as they are first used.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
-    threads: Tracks<ThreadKey>,
-    devices: Tracks<(u32, &'a str)>,
-    of_threads: Vec<Row>,
-    of_devices: Vec<(Row, u32)>,
-    streams: HashMap<u32, u32>,
+    tracks: Tracks<ThreadKey>,
+    threads: Vec<Row>,
+    /// A device has a row for each row of a thread that uses it: there, nothing overlaps.
+    streams: HashMap<(Row, &'a str), Stream>,
+    stream_count: HashMap<u32, u32>,
     next_tid: u64,
-    closed: Vec<Closed>,
 }
 
 /// Threads keep their own number below this; all other rows are numbered from here.
@@ -39,58 +47,62 @@ const FIRST_STREAM: u32 = 7;
 impl<'a> Rows<'a> {
     pub(super) fn new() -> Self {
         Rows {
-            threads: Tracks::new(),
-            devices: Tracks::new(),
-            of_threads: Vec::new(),
-            of_devices: Vec::new(),
+            tracks: Tracks::new(),
+            threads: Vec::new(),
             streams: HashMap::new(),
+            stream_count: HashMap::new(),
             next_tid: MADE_UP_TIDS,
-            closed: Vec::new(),
         }
     }
 
-    /// Where the entry stands among the threads.
-    pub(super) fn of_thread(&mut self, span: &Span<'a>) -> Spot {
-        self.closed.clear();
+    /// Where the entry stands; what ended because of it goes to `closed`.
+    pub(super) fn place(&mut self, span: &Span<'a>, closed: &mut Vec<Closed>) -> Spot {
         let key = ThreadKey::of(&span.view);
-        let place = self.threads.place(key, Request::of(span), &mut self.closed);
+        let place = self.tracks.place(key, Request::of(span), closed);
         if place.first_on_track {
             let tid = match key.thread {
                 // Perfetto takes 0 for the main thread, whatever its number.
                 Some(own) if (1..MADE_UP_TIDS).contains(&own) && place.lane == 0 => own,
                 _ => self.new_tid(),
             };
-            self.of_threads.push(Row { pid: key.rank, tid });
+            self.threads.push(Row { pid: key.rank, tid });
         }
         Spot {
-            row: self.of_threads[place.track as usize],
+            row: self.row(place.track),
             place,
         }
     }
 
-    /// Where the entry stands among the devices, and on which stream; the times are those it has on
-    /// its thread.
-    pub(super) fn of_device(
-        &mut self,
-        span: &Span<'a>,
-        device: &'a str,
-        on_thread: Place,
-    ) -> (Spot, u32) {
-        self.closed.clear();
-        let pid = span.view.rank().unwrap_or(0);
-        let request = Request {
-            start_ns: Some(on_thread.start_ns),
-            ..Request::of(span)
-        };
-        let place = self.devices.place((pid, device), request, &mut self.closed);
-        if place.first_on_track {
-            let tid = self.new_tid();
-            let stream = self.streams.entry(pid).or_insert(FIRST_STREAM);
-            self.of_devices.push((Row { pid, tid }, *stream));
-            *stream += 1;
+    pub(super) fn row(&self, track: u32) -> Row {
+        self.threads[track as usize]
+    }
+
+    /// The row of a device as this row of a thread uses it.
+    pub(super) fn stream(&mut self, thread: Row, device: &'a str) -> Stream {
+        if let Some(&stream) = self.streams.get(&(thread, device)) {
+            return Stream {
+                first: false,
+                ..stream
+            };
         }
-        let (row, stream) = self.of_devices[place.track as usize];
-        (Spot { row, place }, stream)
+        let count = self.stream_count.entry(thread.pid).or_insert(FIRST_STREAM);
+        let number = *count;
+        *count += 1;
+        let stream = Stream {
+            row: Row {
+                pid: thread.pid,
+                tid: self.new_tid(),
+            },
+            number,
+            first: true,
+        };
+        self.streams.insert((thread, device), stream);
+        stream
+    }
+
+    /// Ends what is still open.
+    pub(super) fn finish(&mut self, closed: &mut Vec<Closed>) {
+        std::mem::replace(&mut self.tracks, Tracks::new()).finish(closed);
     }
 
     fn new_tid(&mut self) -> u64 {

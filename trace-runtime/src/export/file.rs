@@ -1,0 +1,119 @@
+//! Exports as files: whole, in parts that viewers can take, or one for each rank.
+
+use super::Exporter;
+use super::part::TracePart;
+use crate::model::whole_file::write_whole;
+use crate::model::{EntryView, TraceError, TraceView};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Writes a trace to one file, which is complete or not there.
+///
+/// Refuses what the format's viewers would not open any more: [`write_split`] writes that.
+pub fn write<T: TraceView + ?Sized>(
+    exporter: &impl Exporter,
+    trace: &T,
+    path: impl AsRef<Path>,
+) -> Result<(), TraceError> {
+    let path = path.as_ref();
+    let entries = trace.entry_count();
+    if let Some(limit) = exporter.entry_limit().filter(|&limit| entries > limit) {
+        return Err(TraceError::content(format!(
+            "the trace has {entries} entries, and viewers of this format stop at about {limit}; \
+             split it into several files, or export it as a Perfetto trace, which has no limit"
+        ))
+        .in_file(path));
+    }
+    write_whole(path, |file| exporter.export(trace, file))
+}
+
+/// Writes a trace to as many files as its viewers need, and returns their paths.
+///
+/// One file is called as asked; several are numbered, `trace.json` becoming `trace.1-of-3.json`. They
+/// are cut where no op runs if there is such a moment near, and keep their times, so that they line
+/// up; an op whose parent is in an earlier file stands on its own.
+pub fn write_split<T: TraceView + ?Sized>(
+    exporter: &impl Exporter,
+    trace: &T,
+    path: impl AsRef<Path>,
+) -> Result<Vec<PathBuf>, TraceError> {
+    let path = path.as_ref();
+    let parts = match exporter.entry_limit() {
+        Some(limit) if trace.entry_count() > limit => stretches(trace, limit),
+        _ => {
+            write(exporter, trace, path)?;
+            return Ok(vec![path.to_owned()]);
+        }
+    };
+    let count = parts.len();
+    let mut written = Vec::with_capacity(count);
+    for (index, range) in parts.into_iter().enumerate() {
+        let name = format!("{}-of-{count}", index + 1);
+        let path = with_infix(path, exporter.extension(), &name);
+        write(exporter, &TracePart::stretch(trace, range), &path)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// Writes a file for each rank of a trace, as tools for distributed training want it, and returns
+/// their paths: `trace.json` becomes `trace.rank-0.json` and so on.
+pub fn write_ranks<T: TraceView + ?Sized>(
+    exporter: &impl Exporter,
+    trace: &T,
+    path: impl AsRef<Path>,
+) -> Result<Vec<PathBuf>, TraceError> {
+    let ranks: BTreeSet<Option<u32>> = trace.views().map(|view| view.rank()).collect();
+    let mut written = Vec::new();
+    for rank in ranks {
+        let path = match rank {
+            Some(rank) => {
+                let name = format!("rank-{rank}");
+                with_infix(path.as_ref(), exporter.extension(), &name)
+            }
+            None => path.as_ref().to_owned(),
+        };
+        written.extend(write_split(exporter, &TracePart::rank(trace, rank), path)?);
+    }
+    Ok(written)
+}
+
+/// Cuts a trace into stretches of at most `limit` entries.
+fn stretches<T: TraceView + ?Sized>(trace: &T, limit: usize) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let (mut from, mut quiet, mut last_end) = (0, 0, i64::MIN);
+    for (index, view) in trace.views().enumerate() {
+        let view: EntryView<'_> = view;
+        if view.start_ns().is_none_or(|start| start >= last_end) {
+            quiet = index;
+        }
+        if index - from == limit {
+            // Short parts would be many; better to cut through an op than to have them.
+            let cut = if quiet > from + limit / 2 {
+                quiet
+            } else {
+                index
+            };
+            parts.push(from..cut);
+            from = cut;
+        }
+        last_end = last_end.max(view.end_ns().unwrap_or(last_end));
+    }
+    parts.push(from..trace.entry_count());
+    parts
+}
+
+/// `dir/name.ext` with `.infix` before the extension of the format, or before the file's own.
+fn with_infix(path: &Path, extension: &str, infix: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ending = format!(".{extension}");
+    let name = match name.strip_suffix(&ending).map(|stem| (stem, extension)) {
+        Some((stem, extension)) => format!("{stem}.{infix}.{extension}"),
+        None => match name.rsplit_once('.') {
+            Some((stem, extension)) if !stem.is_empty() => format!("{stem}.{infix}.{extension}"),
+            _ => format!("{name}.{infix}"),
+        },
+    };
+    path.with_file_name(name)
+}

@@ -1,0 +1,120 @@
+//! Some of the entries of a trace, as a trace of their own.
+
+use crate::model::{EntryView, MemoryEvent, TraceView};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Some of the entries of a trace: a stretch of it, or one rank. Steps, parents and times stay what
+/// they are in the whole, so that parts line up side by side.
+#[derive(Debug)]
+pub(super) struct TracePart<'a, T: ?Sized> {
+    trace: &'a T,
+    picked: Picked,
+    memory: MemoryOf,
+}
+
+/// Which memory events belong to a part.
+#[derive(Debug)]
+enum MemoryOf {
+    Time(Range<i64>),
+    Rank(Option<u32>),
+}
+
+#[derive(Debug)]
+enum Picked {
+    Stretch(Range<usize>),
+    /// Indices in ascending order.
+    Listed(Vec<u32>),
+}
+
+impl<'a, T: TraceView + ?Sized> TracePart<'a, T> {
+    pub(super) fn stretch(trace: &'a T, range: Range<usize>) -> Self {
+        let start_of = |index: usize| {
+            let view: EntryView<'_> = trace.entry(index).into();
+            view.start_ns()
+        };
+        let from = (range.start > 0).then(|| start_of(range.start)).flatten();
+        let until = (range.end < trace.entry_count())
+            .then(|| start_of(range.end))
+            .flatten();
+        TracePart {
+            trace,
+            picked: Picked::Stretch(range),
+            memory: MemoryOf::Time(from.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX)),
+        }
+    }
+
+    pub(super) fn rank(trace: &'a T, rank: Option<u32>) -> Self {
+        let listed = trace
+            .views()
+            .enumerate()
+            .filter(|(_, view)| view.rank() == rank)
+            .map(|(index, _)| index as u32)
+            .collect();
+        TracePart {
+            trace,
+            picked: Picked::Listed(listed),
+            memory: MemoryOf::Rank(rank),
+        }
+    }
+}
+
+impl<T: TraceView + ?Sized> TraceView for TracePart<'_, T> {
+    type Entry<'a>
+        = T::Entry<'a>
+    where
+        Self: 'a;
+
+    fn entry_count(&self) -> usize {
+        match &self.picked {
+            Picked::Stretch(range) => range.len(),
+            Picked::Listed(list) => list.len(),
+        }
+    }
+
+    fn entry(&self, index: usize) -> T::Entry<'_> {
+        self.trace.entry(match &self.picked {
+            Picked::Stretch(range) => range.start + index,
+            Picked::Listed(list) => list[index] as usize,
+        })
+    }
+
+    fn index_of_step(&self, step: usize) -> Option<usize> {
+        let index = self.trace.index_of_step(step)?;
+        match &self.picked {
+            Picked::Stretch(range) => range.contains(&index).then(|| index - range.start),
+            Picked::Listed(list) => list.binary_search(&u32::try_from(index).ok()?).ok(),
+        }
+    }
+
+    fn total_duration_us(&self) -> f64 {
+        let nested = |view: &EntryView<'_>| {
+            let parent = view.parent().and_then(|step| self.index_of_step(step));
+            parent.is_some_and(|parent| {
+                let above: EntryView<'_> = self.entry(parent).into();
+                (above.thread(), above.rank()) == (view.thread(), view.rank())
+            })
+        };
+        self.views()
+            .filter(|view| !nested(view))
+            .map(|view| view.duration_us() - view.suspended_ns() as f64 / 1000.0)
+            .sum()
+    }
+
+    fn metadata(&self) -> &HashMap<String, String> {
+        self.trace.metadata()
+    }
+
+    fn thread_name(&self, thread: u64) -> Option<&str> {
+        self.trace.thread_name(thread)
+    }
+
+    fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>> {
+        self.trace
+            .memory_events()
+            .filter(|event| match &self.memory {
+                MemoryOf::Time(range) => range.contains(&event.at_ns),
+                MemoryOf::Rank(rank) => *rank == event.rank,
+            })
+    }
+}
