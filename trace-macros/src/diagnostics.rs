@@ -64,20 +64,20 @@ pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut before = Vec::new();
+    let mut last_but_one = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {
         let mut row = vec![i];
         for j in 1..=b.len() {
             let replace = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replace.min(last[j] + 1).min(row[j - 1] + 1);
+            let mut fewest = replace.min(last[j] + 1).min(row[j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                let before: &Vec<usize> = &before;
-                least = least.min(before[j - 2] + 1);
+                let row: &Vec<usize> = &last_but_one;
+                fewest = fewest.min(row[j - 2] + 1);
             }
-            row.push(least);
+            row.push(fewest);
         }
-        before = last;
+        last_but_one = last;
         last = row;
     }
     last[b.len()]

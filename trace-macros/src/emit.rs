@@ -4,7 +4,7 @@
 //! ```text
 //! fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
 //!     let op = begin(&SITE, |sink| { probe(&a).__describe(sink); probe(&b).__describe(sink); });
-//!     let result: Tensor = '__op: { if false { break '__op unreached(); } { /* the body */ } };
+//!     let result: Tensor = if false { unreached() } else { /* the body */ };
 //!     op.end(|sink| ended(&result).__describe(sink));
 //!     result
 //! }
@@ -18,7 +18,7 @@ use crate::signature::{ResultKind, Returns};
 use crate::validate::{Captures, Described, Device, Output, Reborrow, TracedMember, TracedOp};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Expr, Lifetime};
+use syn::Expr;
 
 pub(crate) fn block(block: &ImplBlock, members: &[TracedMember]) -> TokenStream {
     let members = members.iter().map(|member| match member {
@@ -26,7 +26,7 @@ pub(crate) fn block(block: &ImplBlock, members: &[TracedMember]) -> TokenStream 
         TracedMember::Function(function) => function.as_written(),
         TracedMember::Other(item) => quote!(#item),
     });
-    block.around(quote!(#(#members)*))
+    block.around(members)
 }
 
 pub(crate) fn function(op: &TracedOp) -> TokenStream {
@@ -53,6 +53,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
     match &op.returns {
         Returns::Never => {
             let begin = begin(op, "begin");
+            let body = body.stream();
             hygienic!(let _op = #begin; #body)
         }
         Returns::Unit => {
@@ -78,7 +79,12 @@ fn synchronous(op: &TracedOp) -> TokenStream {
                 result
             }
         }
-        Returns::Opaque(ty) => {
+        Returns::OpaqueFn(_) if op.sync.is_none() && !matches!(op.output, Output::Given(_)) => {
+            let begin = begin(op, "begin");
+            let body = body.stream();
+            hygienic!(let _op = #private::unseen(#begin); #body)
+        }
+        Returns::Opaque(ty) | Returns::OpaqueFn(ty) => {
             let begin = begin(op, "begin");
             let run = run(op, ty);
             let sync = sync_closure(op);
@@ -118,29 +124,38 @@ fn synchronous(op: &TracedOp) -> TokenStream {
 
 fn asynchronous(op: &TracedOp) -> TokenStream {
     let private = &op.private;
-    let body = &op.function.body;
     let begin = begin(op, "begin_async");
     let sync = sync(op);
     let captures = (op.captures == Captures::ByMove).then(|| hygienic!(move));
     let Reborrows { before, inside } = Reborrows::of(op);
-    let (declared, never, result) = match &op.returns {
-        Returns::Never => return hygienic!(let _op = #begin; #body),
-        Returns::Unit => (None, hygienic!(return;), None),
-        Returns::Typed(ty) | Returns::Opaque(ty) | Returns::BoxedFuture(ty) => (
+    let (typed, never, declared, result) = match &op.returns {
+        Returns::Never => {
+            let body = op.function.body.stream();
+            return hygienic!(let _op = #begin; #body);
+        }
+        Returns::Unit => (None, hygienic!(return;), None, None),
+        Returns::Typed(ty)
+        | Returns::Opaque(ty)
+        | Returns::OpaqueFn(ty)
+        | Returns::BoxedFuture(ty) => (
+            // Named out here: in there the body may import another type of that name.
+            Some(hygienic!(let returns = #private::Returns::<#ty>::TYPE;)),
+            hygienic!(return returns.unreached();),
             Some(hygienic!(let result: #ty =)),
-            hygienic!(return #private::unreached::<#ty>();),
             Some(hygienic!(result)),
         ),
         Returns::Future => unreachable!("an `async fn` that returns a future returns it as it is"),
     };
+    let body = behind(hygienic!(if false { #never } #inside), op);
     let outputs = match result {
         Some(_) => outputs(op, &hygienic!(&result)),
         None => outputs(op, &hygienic!(&())),
     };
     hygienic! {
         let mut op = #begin;
+        #typed
         #before
-        #declared op.run(async #captures { if false { #never } #inside #body }).await;
+        #declared op.run(async #captures #body).await;
         #sync
         op.end(#outputs);
         #result
@@ -235,31 +250,35 @@ fn reference(value: &Expr) -> TokenStream {
 /// The body as an expression that leaves only by its end, a panic, or `?`.
 fn run(op: &TracedOp, ty: &TokenStream) -> TokenStream {
     let private = &op.private;
-    let body = &op.function.body;
     let Reborrows { before, inside } = Reborrows::of(op);
     debug_assert!(before.is_empty());
+    let body = behind(inside, op);
     if op.has_return {
         let captures = (op.captures == Captures::ByMove).then(|| hygienic!(move));
-        let body = if inside.is_empty() {
-            quote!(#body)
-        } else {
-            hygienic!({ #inside #body })
-        };
         return hygienic!(#private::call::<#ty, _>(#captures || #body));
     }
-    // The compiler asks the label and the braces for the edition that decides when temporaries drop.
-    let label = Lifetime::new("'__op", body.span());
-    let value = match op.returns {
+    let never = match op.returns {
         Returns::Unit => None,
         _ => Some(hygienic!(#private::unreached())),
     };
-    let never = hygienic!(if false { break #label #value; });
-    let mut block = Group::new(Delimiter::Brace, quote!(#never #inside #body));
-    block.set_span(body.span());
-    quote!(#label: #block)
+    hygienic!(if false { #never } else #body)
 }
 
-/// Bindings that lend the body its `&mut` parameters, so that they are still there when it is done.
+/// The body with statements in front of it. The braces stay the user's: their edition decides when
+/// temporaries drop, and a second pair around them would be reported as one too many.
+fn behind(mut statements: TokenStream, op: &TracedOp) -> Group {
+    let body = &op.function.body;
+    if statements.is_empty() {
+        return body.clone();
+    }
+    statements.extend(body.stream());
+    let mut block = Group::new(Delimiter::Brace, statements);
+    block.set_span(body.span());
+    block
+}
+
+/// Bindings that lend the body its `&mut` parameters, so that they are still there when it is done, and
+/// hand it the ones that it may assign to.
 struct Reborrows {
     /// In front of an async block that takes what it uses.
     before: TokenStream,
@@ -272,11 +291,14 @@ impl Reborrows {
             before: TokenStream::new(),
             inside: TokenStream::new(),
         };
-        let Output::InPlace(in_place) = &op.output else {
-            return reborrows;
-        };
+        for one in &op.rebound {
+            let (ident, cfgs) = (&one.ident, &one.cfgs);
+            reborrows
+                .inside
+                .extend(hygienic!(#(#cfgs)* let mut #ident = #ident;));
+        }
         let moves = op.function.sig.asyncness.is_some() && op.captures == Captures::ByMove;
-        for one in in_place {
+        for one in op.output.in_place() {
             let Some(kind) = one.reborrow else { continue };
             let (ident, cfgs) = (&one.ident, &one.cfgs);
             let mutability = (kind == Reborrow::Mut).then(|| hygienic!(mut));
@@ -300,17 +322,19 @@ impl Reborrows {
 
 /// `|sink| …`, given an expression for a reference to the result.
 fn outputs(op: &TracedOp, result: &TokenStream) -> TokenStream {
-    match described_outputs(op, result) {
-        Some(describe) => hygienic!(|sink| #describe),
-        None => hygienic!(|_| {}),
+    if let Some(describe) = described_outputs(op, result) {
+        hygienic!(|sink| #describe)
+    } else {
+        hygienic!(|_| {})
     }
 }
 
 /// `|result, sink| …`, for the helpers that hold the result themselves.
 fn outputs_of_reference(op: &TracedOp) -> TokenStream {
-    match described_outputs(op, &hygienic!(result)) {
-        Some(describe) => hygienic!(|result, sink| #describe),
-        None => hygienic!(|_, _| {}),
+    if let Some(describe) = described_outputs(op, &hygienic!(result)) {
+        hygienic!(|result, sink| #describe)
+    } else {
+        hygienic!(|_, _| {})
     }
 }
 
@@ -348,8 +372,9 @@ fn sync(op: &TracedOp) -> Option<TokenStream> {
 }
 
 fn sync_closure(op: &TracedOp) -> TokenStream {
-    match &op.sync {
-        Some(sync) => hygienic!(|| { let _ = #sync; }),
-        None => hygienic!(|| {}),
+    if let Some(sync) = &op.sync {
+        hygienic!(|| { let _ = #sync; })
+    } else {
+        hygienic!(|| {})
     }
 }

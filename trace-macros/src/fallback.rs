@@ -22,7 +22,7 @@ pub(crate) fn item_beside_errors(item: TokenStream, mistakes: Mistakes) -> Token
                 Member::Method { function, .. } => function.as_written(),
                 Member::Other(item) => quote!(#item),
             });
-            block.around(quote!(#(#members)*))
+            block.around(members)
         }
         Err(_) => item,
     };

@@ -4,7 +4,7 @@
 //! a long one costs nothing.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{
@@ -15,7 +15,7 @@ use crate::paths::ends_in;
 
 /// What `#[traced_op]` stands on.
 pub(crate) enum Item {
-    Function(Function),
+    Function(Box<Function>),
     Impl(ImplBlock),
 }
 
@@ -50,16 +50,15 @@ impl Item {
     pub(crate) fn parse(tokens: TokenStream) -> syn::Result<Item> {
         let (head, last) = split_last(tokens);
         let Some(last) = last else {
-            return Err(no_body(head, None));
+            return Err(no_body(head));
         };
-        let body = match brace_group(&last) {
-            Some(body) => body,
-            None => return Err(no_body(head, Some(last))),
+        let Some(body) = brace_group(&last) else {
+            return Err(no_body(head));
         };
         let parser = |input: ParseStream<'_>| {
             let attrs = input.call(Attribute::parse_outer)?;
             if input.peek(Token![impl]) || input.peek(Token![unsafe]) && input.peek2(Token![impl]) {
-                return ImplBlock::parse(attrs, input, body).map(Item::Impl);
+                return ImplBlock::parse(&attrs, input, body).map(Item::Impl);
             }
             let vis = input.parse()?;
             if let Some(what) = not_a_function(input) {
@@ -72,7 +71,7 @@ impl Item {
                 sig: input.parse()?,
                 body,
             };
-            Ok(Item::Function(function))
+            Ok(Item::Function(Box::new(function)))
         };
         parser.parse2(head)
     }
@@ -84,7 +83,7 @@ impl Function {
     }
 
     /// The same function around another body.
-    pub(crate) fn with_body(&self, body: &impl ToTokens) -> TokenStream {
+    pub(crate) fn with_body(&self, body: &Group) -> TokenStream {
         let Function {
             attrs,
             vis,
@@ -97,11 +96,7 @@ impl Function {
 }
 
 impl ImplBlock {
-    fn parse(
-        attrs: Vec<Attribute>,
-        input: ParseStream<'_>,
-        braces: Group,
-    ) -> syn::Result<ImplBlock> {
+    fn parse(attrs: &[Attribute], input: ParseStream<'_>, braces: Group) -> syn::Result<ImplBlock> {
         let unsafety: Option<Token![unsafe]> = input.parse()?;
         let impl_token: Token![impl] = input.parse()?;
         let has_generics = input.peek(Token![<])
@@ -148,8 +143,8 @@ impl ImplBlock {
     }
 
     /// The same block around other members.
-    pub(crate) fn around(&self, members: TokenStream) -> TokenStream {
-        let mut braces = Group::new(Delimiter::Brace, members);
+    pub(crate) fn around(&self, members: impl IntoIterator<Item = TokenStream>) -> TokenStream {
+        let mut braces = Group::new(Delimiter::Brace, members.into_iter().collect());
         braces.set_span(self.braces.span());
         let header = &self.header;
         quote!(#header #braces)
@@ -241,7 +236,7 @@ fn brace_group(token: &TokenTree) -> Option<Group> {
     }
 }
 
-fn no_body(head: TokenStream, last: Option<TokenTree>) -> syn::Error {
+fn no_body(head: TokenStream) -> syn::Error {
     let parser = |input: ParseStream<'_>| {
         input.call(Attribute::parse_outer)?;
         input.parse::<Visibility>()?;
@@ -250,25 +245,17 @@ fn no_body(head: TokenStream, last: Option<TokenTree>) -> syn::Error {
             input.parse::<TokenStream>()?;
             return Ok(error);
         }
-        let message = match input.parse::<Signature>() {
-            Ok(sig) => {
-                return Ok(syn::Error::new_spanned(
-                    &sig.ident,
-                    format_args!(
-                        "`{}` has no body to record; put `#[traced_op]` on its implementations",
-                        sig.ident.unraw()
-                    ),
-                ));
-            }
-            Err(error) => error,
-        };
-        Err(message)
+        let ident = input.parse::<Signature>()?.ident;
+        let name = ident.unraw();
+        Ok(syn::Error::new_spanned(
+            &ident,
+            format_args!(
+                "`{name}` has no body to record; put `#[traced_op]` on its implementations"
+            ),
+        ))
     };
-    match parser.parse2(quote!(#head)) {
-        Ok(error) | Err(error) => {
-            let _ = last;
-            error
-        }
+    match parser.parse2(head) {
+        Ok(error) | Err(error) => error,
     }
 }
 
@@ -322,7 +309,7 @@ fn refusal(what: &str) -> String {
     format!("`#[traced_op]` cannot record {what}; {way_out}")
 }
 
-/// `Linear` for `nn::Linear<T>`, `&Linear` and `Box<Linear>` alike have a name people look for.
+/// `Linear` for `nn::Linear<T>` and for `&Linear`.
 fn name_of_type(ty: &Type) -> Option<String> {
     match ty {
         Type::Path(path) => last_name(&path.path),

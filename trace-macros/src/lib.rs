@@ -12,6 +12,8 @@ mod fallback;
 #[cfg(feature = "enabled")]
 mod function;
 #[cfg(feature = "enabled")]
+mod impl_block;
+#[cfg(feature = "enabled")]
 mod options;
 #[cfg(feature = "enabled")]
 mod paths;
@@ -46,12 +48,12 @@ fn expand(
     match Item::parse(item.clone()) {
         Ok(Item::Function(function)) => {
             let context = validate::Context::default();
-            if let Some(op) = validate::function(function, options, &context, &mut mistakes) {
+            if let Some(op) = validate::function(*function, options, &context, &mut mistakes) {
                 return emit::function(&op);
             }
         }
         Ok(Item::Impl(mut block)) => {
-            let members = validate::block(&mut block, options, &mut mistakes);
+            let members = impl_block::members(&mut block, &options, &mut mistakes);
             if mistakes.is_empty() {
                 return emit::block(&block, &members);
             }

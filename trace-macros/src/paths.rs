@@ -7,9 +7,10 @@ use syn::Path;
 /// `::trace_runtime::__private`, or the same module below what `crate = path` says.
 pub(crate) fn private(root: Option<&Path>) -> TokenStream {
     let span = Span::mixed_site();
-    match root {
-        Some(root) => quote_spanned!(span=> #root::__private),
-        None => quote_spanned!(span=> ::trace_runtime::__private),
+    if let Some(root) = root {
+        quote_spanned!(span=> #root::__private)
+    } else {
+        quote_spanned!(span=> ::trace_runtime::__private)
     }
 }
 

@@ -4,8 +4,8 @@ use crate::paths::ends_in;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{
-    Attribute, FnArg, GenericArgument, Pat, Path, PathArguments, ReceiverKind, ReturnType,
-    Signature, Token, Type, TypeParamBound,
+    Attribute, FnArg, GenericArgument, Pat, PatIdent, Path, PathArguments, ReceiverKind,
+    ReturnType, Signature, Token, Type, TypeParamBound,
 };
 
 /// A name that the parameters bind: one per parameter, more where a pattern takes it apart.
@@ -15,6 +15,8 @@ pub(crate) struct Binding {
     pub(crate) cfgs: Vec<Attribute>,
     /// Whether a value of its type could be a tensor.
     pub(crate) may_hold_tensors: bool,
+    /// `mut x`.
+    pub(crate) is_mut: bool,
     pub(crate) access: Access,
 }
 
@@ -22,9 +24,7 @@ pub(crate) struct Binding {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// `x: &mut T`: nothing outlives the call, so the tensor can be read again after the body.
-    InPlace {
-        declared_mut: bool,
-    },
+    InPlace,
     /// `&mut self`: the same, but the name cannot be bound again.
     SelfInPlace,
     /// `x: &T`, or a number.
@@ -46,18 +46,26 @@ pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
                     ident: Ident::new("self", receiver.self_token.span),
                     cfgs: cfgs(&receiver.attrs),
                     may_hold_tensors: true,
+                    is_mut: false,
                     access,
                 });
             }
             FnArg::Typed(typed) => {
                 let may_hold_tensors = !is_scalar(&typed.ty);
                 let cfgs = cfgs(&typed.attrs);
-                bound_by(&typed.pat, &mut |ident, pat| {
+                bound_by(&typed.pat, &mut |bound| {
+                    let is_whole =
+                        matches!(&*typed.pat, Pat::Ident(whole) if std::ptr::eq(whole, bound));
                     found.push(Binding {
-                        ident: ident.clone(),
+                        ident: bound.ident.clone(),
                         cfgs: cfgs.clone(),
                         may_hold_tensors,
-                        access: access(pat, &typed.pat, &typed.ty),
+                        is_mut: bound.mutability.is_some() && bound.by_ref.is_none(),
+                        access: if is_whole {
+                            access(bound, &typed.ty)
+                        } else {
+                            Access::Other
+                        },
                     });
                 });
             }
@@ -79,25 +87,20 @@ fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
     attrs.iter().filter(is_cfg).cloned().collect()
 }
 
-fn access(binding: &Pat, parameter: &Pat, ty: &Type) -> Access {
-    let (Pat::Ident(bound), true) = (binding, std::ptr::eq(binding, parameter)) else {
-        return Access::Other;
-    };
+fn access(bound: &PatIdent, ty: &Type) -> Access {
     match without_groups(ty) {
         _ if bound.by_ref.is_some() || bound.subpat.is_some() => Access::Other,
         Type::Reference(reference) if reference.mutability.is_none() => Access::Shared,
-        Type::Reference(reference) if reference.lifetime.is_none() => Access::InPlace {
-            declared_mut: bound.mutability.is_some(),
-        },
+        Type::Reference(reference) if reference.lifetime.is_none() => Access::InPlace,
         ty if is_scalar(ty) => Access::Shared,
         _ => Access::Other,
     }
 }
 
 /// Visits the names in a pattern. Of `whole @ (a, b)` only `whole`: the parts are in it.
-fn bound_by(pat: &Pat, found: &mut impl FnMut(&Ident, &Pat)) {
+fn bound_by(pat: &Pat, found: &mut impl FnMut(&PatIdent)) {
     match pat {
-        Pat::Ident(bound) => found(&bound.ident, pat),
+        Pat::Ident(bound) => found(bound),
         Pat::Paren(paren) => bound_by(&paren.pat, found),
         Pat::Reference(reference) => bound_by(&reference.pat, found),
         Pat::Type(typed) => bound_by(&typed.pat, found),
@@ -114,6 +117,34 @@ fn bound_by(pat: &Pat, found: &mut impl FnMut(&Ident, &Pat)) {
     }
 }
 
+/// Takes the `mut` off these names: what takes their place in the body has it.
+pub(crate) fn without_mut(sig: &mut Signature, names: &[&Ident]) {
+    for input in &mut sig.inputs {
+        if let FnArg::Typed(typed) = input {
+            pattern_without_mut(&mut typed.pat, names);
+        }
+    }
+}
+
+fn pattern_without_mut(pat: &mut Pat, names: &[&Ident]) {
+    let each = |pat: &mut Pat| pattern_without_mut(pat, names);
+    match pat {
+        Pat::Ident(bound) if bound.by_ref.is_none() && names.contains(&&bound.ident) => {
+            bound.mutability = None;
+        }
+        Pat::Paren(paren) => each(&mut paren.pat),
+        Pat::Reference(reference) => each(&mut reference.pat),
+        Pat::Tuple(tuple) => tuple.elems.iter_mut().for_each(each),
+        Pat::TupleStruct(tuple) => tuple.elems.iter_mut().for_each(each),
+        Pat::Slice(slice) => slice.elems.iter_mut().for_each(each),
+        Pat::Struct(fields) => fields
+            .fields
+            .iter_mut()
+            .for_each(|field| each(&mut field.pat)),
+        _ => {}
+    }
+}
+
 /// What a function hands back, seen from the code around its body.
 pub(crate) enum Returns {
     /// Nothing: `()`.
@@ -124,6 +155,9 @@ pub(crate) enum Returns {
     Typed(TokenStream),
     /// A type with an `impl Trait` in it: the body must stand where the compiler expects the result.
     Opaque(TokenStream),
+    /// The same, of a closure: its signature is read off the return type, and only if the body is the very
+    /// last expression of the function.
+    OpaqueFn(TokenStream),
     /// `impl Future`: the op is what the future does.
     Future,
     /// `Pin<Box<dyn Future>>`: the same, boxed.
@@ -144,7 +178,10 @@ pub(crate) fn returns(sig: &Signature) -> Returns {
         Type::Path(path) if sig.asyncness.is_none() && is_boxed_future(&path.path) => {
             Returns::BoxedFuture(quote!(#ty))
         }
-        _ if mentions_impl(ty) => Returns::Opaque(inferred(ty)),
+        _ if mentions(ty, &["impl"]) && mentions(ty, &["Fn", "FnMut", "FnOnce"]) => {
+            Returns::OpaqueFn(inferred(ty))
+        }
+        _ if mentions(ty, &["impl"]) => Returns::Opaque(inferred(ty)),
         _ => Returns::Typed(quote!(#ty)),
     }
 }
@@ -231,10 +268,10 @@ fn is_free_of_lifetimes(ty: &Type) -> bool {
     })
 }
 
-fn mentions_impl(ty: &Type) -> bool {
+fn mentions(ty: &Type, words: &[&str]) -> bool {
     any_token(
         ty.to_token_stream(),
-        &|token| matches!(token, TokenTree::Ident(ident) if ident == "impl"),
+        &|token| matches!(token, TokenTree::Ident(ident) if words.iter().any(|word| ident == word)),
     )
 }
 
@@ -248,7 +285,7 @@ pub(crate) fn any_token(tokens: TokenStream, wanted: &impl Fn(&TokenTree) -> boo
 
 /// The type with `_` for every `impl Trait`.
 fn inferred(ty: &Type) -> TokenStream {
-    if !mentions_impl(ty) {
+    if !mentions(ty, &["impl"]) {
         return quote!(#ty);
     }
     match ty {

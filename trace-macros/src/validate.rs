@@ -3,7 +3,7 @@
 
 use crate::body;
 use crate::diagnostics::{Mistakes, did_you_mean, listed};
-use crate::function::{Function, ImplBlock, Member};
+use crate::function::Function;
 use crate::options::{Given, Meta, Options, Skip};
 use crate::paths::{self, ends_in};
 use crate::signature::{self, Access, Binding, ResultKind, Returns};
@@ -30,13 +30,15 @@ pub(crate) struct TracedOp {
     pub(crate) returns: Returns,
     pub(crate) has_return: bool,
     pub(crate) captures: Captures,
+    /// `mut` parameters that an async block binds again.
+    pub(crate) rebound: Vec<Rebound>,
 }
 
 /// A method of an annotated `impl`, or anything else in it.
 pub(crate) enum TracedMember {
     Op(Box<TracedOp>),
-    Function(Function),
-    Other(ImplItem),
+    Function(Box<Function>),
+    Other(Box<ImplItem>),
 }
 
 /// Something that is asked for its tensors.
@@ -77,6 +79,21 @@ pub(crate) enum Reborrow {
     Mut,
 }
 
+/// A `mut` parameter under its own name, inside.
+pub(crate) struct Rebound {
+    pub(crate) ident: Ident,
+    pub(crate) cfgs: Vec<syn::Attribute>,
+}
+
+impl Rebound {
+    fn of(binding: &Binding) -> Rebound {
+        Rebound {
+            ident: binding.ident.clone(),
+            cfgs: binding.cfgs.clone(),
+        }
+    }
+}
+
 /// How a body that became a closure or an async block gets at the parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Captures {
@@ -90,33 +107,7 @@ pub(crate) fn function(
     context: &Context,
     mistakes: &mut Mistakes,
 ) -> Option<TracedOp> {
-    if let Some(token) = &function.sig.constness {
-        mistakes.at(
-            token,
-            "a `const fn` cannot be recorded: it may run in the compiler; remove `const`, or record its callers",
-        );
-    }
-    if let Some(again) = function
-        .attrs
-        .iter()
-        .find(|attr| ends_in(attr.path(), "traced_op"))
-    {
-        mistakes.at(
-            again,
-            "`#[traced_op]` is given twice; join their options into one",
-        );
-    }
-    if let Some(Given {
-        key,
-        value: Skip::Method,
-    }) = &options.skip
-    {
-        mistakes.at(
-            key,
-            "`skip` alone leaves a method out of an annotated `impl`, and this function is in none; \
-             name the parameters to skip: `skip(x, y)`",
-        );
-    }
+    check_attributes(&function, &options, mistakes);
     let bindings = signature::bindings(&function.sig);
     let skipped = skipped(&function, &options, &bindings, mistakes);
     let name_within = options.name.is_none()
@@ -134,59 +125,62 @@ pub(crate) fn function(
     }
 
     body::lift_inner_attributes(&mut function);
-    let returns = signature::returns(&function.sig);
-    let result = signature::result_kind(&function.sig);
-    let is_async = function.sig.asyncness.is_some();
-    let is_skipped = |binding: &Binding| skipped.iter().any(|ident| binding.ident == *ident);
-    let considered = || {
-        let seen = |binding: &&Binding| {
-            let unused = binding.ident.to_string().starts_with('_');
-            binding.may_hold_tensors && !unused && !is_skipped(binding)
-        };
-        bindings.iter().filter(seen)
-    };
+    let described: Vec<&Binding> = bindings
+        .iter()
+        .filter(|binding| binding.may_hold_tensors && !skipped.contains(&binding.ident))
+        .filter(|binding| !binding.ident.to_string().starts_with('_'))
+        .collect();
     let inputs = match options.inputs {
         Some(inputs) => inputs.value.into_iter().map(Described::of).collect(),
-        None => considered().map(Described::binding).collect(),
+        None => described.iter().copied().map(Described::binding).collect(),
     };
-    // A capture by reference of a value that is not `Sync` would cost the future its `Send`.
-    let by_use = !is_async
+    // A capture by reference of a value that is not `Sync` would cost a future its `Send`.
+    let may_borrow = function.sig.asyncness.is_none()
         || bindings
             .iter()
             .all(|binding| binding.access != Access::Other);
+    let result = signature::result_kind(&function.sig);
     let output = match options.output {
         Some(output) => Output::Given(output.value),
-        None if result.holds_no_borrow() => {
-            let in_place: Vec<InPlace> = considered()
-                .filter_map(|binding| InPlace::of(binding, &function, by_use))
-                .collect();
-            if in_place.is_empty() {
-                Output::Result
-            } else {
-                Output::InPlace(in_place)
-            }
-        }
+        None if result.holds_no_borrow() => in_place(&described, &function, may_borrow),
         None => Output::Result,
     };
     let reads_later = matches!(output, Output::Given(_)) || options.sync.is_some();
-    let captures = if is_async {
-        let names_self =
-            matches!(&output, Output::InPlace(all) if all.iter().any(|one| one.reborrow.is_none()));
-        if names_self || reads_later && by_use {
+    let captures = if output.reads_self() {
+        Captures::ByUse
+    } else if reads_later {
+        if may_borrow {
             Captures::ByUse
         } else {
             Captures::ByMove
         }
-    } else if result.holds_no_borrow() || reads_later {
+    } else if function.sig.asyncness.is_none() && result.holds_no_borrow() {
         Captures::ByUse
     } else {
         Captures::ByMove
     };
-    if let Output::InPlace(in_place) = &output {
-        function.hand_over_mut(in_place);
-    }
+    let has_return = body::has_return(&function.body);
+    // What an async block captures cannot be assigned a borrow of one of its own locals; what it binds can.
+    let is_captured = function.sig.asyncness.is_some();
+    let rebound: Vec<Rebound> = bindings
+        .iter()
+        .filter(|binding| binding.is_mut && is_captured && !reads_later)
+        .filter(|binding| !output.reads(&binding.ident))
+        .map(Rebound::of)
+        .collect();
+    let lent = output
+        .in_place()
+        .iter()
+        .filter(|one| one.reborrow == Some(Reborrow::Mut));
+    let names: Vec<&Ident> = lent
+        .map(|one| &one.ident)
+        .chain(rebound.iter().map(|one| &one.ident))
+        .collect();
+    signature::without_mut(&mut function.sig, &names);
     Some(TracedOp {
-        has_return: body::has_return(&function.body),
+        returns: signature::returns(&function.sig),
+        has_return,
+        rebound,
         private: paths::private(options.krate.map(|krate| krate.value).as_ref()),
         name,
         name_within,
@@ -199,10 +193,67 @@ pub(crate) fn function(
         sync: options.sync.map(|sync| sync.value),
         output,
         result,
-        returns,
         captures,
         function,
     })
+}
+
+fn check_attributes(function: &Function, options: &Options, mistakes: &mut Mistakes) {
+    if let Some(token) = &function.sig.constness {
+        mistakes.at(
+            token,
+            "a `const fn` cannot be recorded: it may run in the compiler; remove `const`, or record its \
+             callers",
+        );
+    }
+    let is_ours = |attr: &&syn::Attribute| ends_in(attr.path(), "traced_op");
+    if let Some(again) = function.attrs.iter().find(is_ours) {
+        mistakes.at(
+            again,
+            "`#[traced_op]` is given twice; join their options into one",
+        );
+    }
+    if let Some(Given {
+        key,
+        value: Skip::Method,
+    }) = &options.skip
+    {
+        mistakes.at(
+            key,
+            "`skip` alone leaves a method out of an annotated `impl`, and this function is in none; name \
+             the parameters to skip: `skip(x, y)`",
+        );
+    }
+}
+
+/// The `&mut` parameters, if there are any: what the body wrote to is what came out.
+fn in_place(described: &[&Binding], function: &Function, may_borrow: bool) -> Output {
+    let in_place: Vec<InPlace> = described
+        .iter()
+        .filter_map(|binding| InPlace::of(binding, function, may_borrow))
+        .collect();
+    if in_place.is_empty() {
+        return Output::Result;
+    }
+    Output::InPlace(in_place)
+}
+
+impl Output {
+    pub(crate) fn in_place(&self) -> &[InPlace] {
+        match self {
+            Output::InPlace(in_place) => in_place,
+            _ => &[],
+        }
+    }
+
+    fn reads(&self, ident: &Ident) -> bool {
+        self.in_place().iter().any(|one| one.ident == *ident)
+    }
+
+    /// Whether `self` is read again after the body, which then must not take it along.
+    fn reads_self(&self) -> bool {
+        self.in_place().iter().any(|one| one.reborrow.is_none())
+    }
 }
 
 /// What surrounds a function.
@@ -374,7 +425,7 @@ fn known_device(device: Given<Expr>, mistakes: &mut Mistakes) -> Option<Device> 
     Some(family.unwrap_or(Device::Named(literal)))
 }
 
-fn check_meta(meta: &[Meta], mistakes: &mut Mistakes) {
+pub(crate) fn check_meta(meta: &[Meta], mistakes: &mut Mistakes) {
     for (index, one) in meta.iter().enumerate() {
         if meta[..index].iter().any(|other| other.key == one.key) {
             mistakes.at_span(
@@ -386,7 +437,7 @@ fn check_meta(meta: &[Meta], mistakes: &mut Mistakes) {
 }
 
 /// Looks through the invisible delimiters of a `macro_rules!` capture.
-fn without_group(expr: &Expr) -> &Expr {
+pub(crate) fn without_group(expr: &Expr) -> &Expr {
     match expr {
         Expr::Group(group) => without_group(&group.expr),
         expr => expr,
@@ -411,13 +462,11 @@ impl Described {
 }
 
 impl InPlace {
-    fn of(binding: &Binding, function: &Function, by_use: bool) -> Option<InPlace> {
+    fn of(binding: &Binding, function: &Function, may_borrow: bool) -> Option<InPlace> {
         let reborrow = match binding.access {
-            Access::InPlace {
-                declared_mut: false,
-            } => Some(Reborrow::Plain),
-            Access::InPlace { declared_mut: true } => Some(Reborrow::Mut),
-            Access::SelfInPlace if by_use && body::keeps_self(&function.body) => None,
+            Access::InPlace if binding.is_mut => Some(Reborrow::Mut),
+            Access::InPlace => Some(Reborrow::Plain),
+            Access::SelfInPlace if may_borrow && body::keeps_self(&function.body) => None,
             _ => return None,
         };
         Some(InPlace {
@@ -425,202 +474,5 @@ impl InPlace {
             cfgs: binding.cfgs.clone(),
             reborrow,
         })
-    }
-}
-
-impl Function {
-    /// A parameter that was `mut` no longer is: its reborrow takes its place in the body.
-    fn hand_over_mut(&mut self, in_place: &[InPlace]) {
-        for input in &mut self.sig.inputs {
-            if let syn::FnArg::Typed(typed) = input
-                && let syn::Pat::Ident(pat) = &mut *typed.pat
-                && in_place
-                    .iter()
-                    .any(|one| one.ident == pat.ident && one.reborrow == Some(Reborrow::Mut))
-            {
-                pat.mutability = None;
-            }
-        }
-    }
-}
-
-/// Checks an `impl` block: its own options are the defaults of its methods.
-pub(crate) fn block(
-    block: &mut ImplBlock,
-    defaults: Options,
-    mistakes: &mut Mistakes,
-) -> Vec<TracedMember> {
-    for key in [
-        defaults.inputs.as_ref().map(|given| &given.key),
-        defaults.output.as_ref().map(|given| &given.key),
-        defaults.flops.as_ref().map(|given| &given.key),
-        defaults.bytes.as_ref().map(|given| &given.key),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        mistakes.at(
-            key,
-            format_args!("`{key}` speaks of one function; put it on a method of this `impl`"),
-        );
-    }
-    if let Some(Given {
-        key,
-        value: Skip::Method,
-    }) = &defaults.skip
-    {
-        mistakes.at(
-            key,
-            "`skip` leaves out the whole `impl`; remove the attribute instead",
-        );
-    }
-    let mut context = Context {
-        type_name: block.type_name.clone(),
-    };
-    if let Some(name) = &defaults.name {
-        match without_group(&name.value) {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(prefix),
-                ..
-            }) if !prefix.value().trim().is_empty() => {
-                context.type_name = Some(prefix.value());
-            }
-            other => mistakes.at(
-                other,
-                "`name` on an `impl` is the word in front of each method's: `name = \"Linear\"`",
-            ),
-        }
-    }
-    check_block_skip(block, &defaults, mistakes);
-    if let Some(meta) = &defaults.meta {
-        check_meta(&meta.value, mistakes);
-    }
-
-    let mut traced = Vec::new();
-    for member in std::mem::take(&mut block.members) {
-        let (own, function) = match member {
-            Member::Other(item) => {
-                traced.push(TracedMember::Other(item));
-                continue;
-            }
-            Member::Method { options, function } => (options, function),
-        };
-        let is_annotated = own.is_some();
-        let own = Options::parse(own.unwrap_or_default(), mistakes);
-        if let Some(Given {
-            key,
-            value: Skip::Method,
-        }) = &own.skip
-        {
-            if own.speaks_of_more_than_skip() {
-                mistakes.at(
-                    key,
-                    "`skip` leaves this method out, so its other options do nothing; keep one",
-                );
-            }
-            traced.push(TracedMember::Function(function));
-            continue;
-        }
-        // On the block the attribute means every method that can be recorded; on the method it means this one.
-        if function.sig.constness.is_some() && !is_annotated {
-            traced.push(TracedMember::Function(function));
-            continue;
-        }
-        let options = own.over(&defaults, &function);
-        let op = self::function(function, options, &context, mistakes);
-        traced.extend(op.map(|op| TracedMember::Op(Box::new(op))));
-    }
-    traced
-}
-
-fn check_block_skip(block: &ImplBlock, defaults: &Options, mistakes: &mut Mistakes) {
-    let Some(Given {
-        value: Skip::Parameters(skipped),
-        ..
-    }) = &defaults.skip
-    else {
-        return;
-    };
-    let mut names: Vec<String> = Vec::new();
-    for member in &block.members {
-        if let Member::Method { function, .. } = member {
-            names.extend(
-                signature::bindings(&function.sig)
-                    .iter()
-                    .map(|binding| binding.ident.to_string()),
-            );
-        }
-    }
-    for ident in skipped {
-        if !names.iter().any(|name| ident == name) {
-            let written = ident.to_string();
-            let hint = did_you_mean(&written, names.iter().map(String::as_str)).unwrap_or_default();
-            mistakes.at(
-                ident,
-                format_args!("`skip` names `{written}`, which no method of this `impl` has as a parameter{hint}"),
-            );
-        }
-    }
-}
-
-impl Options {
-    fn speaks_of_more_than_skip(&self) -> bool {
-        let Options {
-            name,
-            kind,
-            device,
-            skip: _,
-            inputs,
-            output,
-            flops,
-            bytes,
-            meta,
-            sync,
-            krate,
-        } = self;
-        name.is_some()
-            || kind.is_some()
-            || device.is_some()
-            || inputs.is_some()
-            || output.is_some()
-            || flops.is_some()
-            || bytes.is_some()
-            || meta.is_some()
-            || sync.is_some()
-            || krate.is_some()
-    }
-
-    /// A method's own options, where it has none the block's.
-    fn over(mut self, defaults: &Options, function: &Function) -> Options {
-        self.kind = self.kind.or_else(|| defaults.kind.clone());
-        self.device = self.device.or_else(|| defaults.device.clone());
-        self.sync = self.sync.or_else(|| defaults.sync.clone());
-        self.krate = self.krate.or_else(|| defaults.krate.clone());
-        if let Some(defaults) = &defaults.meta {
-            let mut meta = defaults.clone();
-            let own = self.meta.take().map_or_else(Vec::new, |own| own.value);
-            meta.value
-                .retain(|one| own.iter().all(|other| other.key != one.key));
-            meta.value.extend(own);
-            self.meta = Some(meta);
-        }
-        if self.skip.is_none()
-            && self.inputs.is_none()
-            && let Some(Given {
-                key,
-                value: Skip::Parameters(skipped),
-            }) = &defaults.skip
-        {
-            let bindings = signature::bindings(&function.sig);
-            let mut applying = skipped.clone();
-            applying.retain(|ident| bindings.iter().any(|binding| binding.ident == *ident));
-            if !applying.is_empty() {
-                self.skip = Some(Given {
-                    key: key.clone(),
-                    value: Skip::Parameters(applying),
-                });
-            }
-        }
-        self
     }
 }

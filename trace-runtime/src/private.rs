@@ -9,9 +9,10 @@ pub use std::any::type_name;
 pub use std::boxed::Box;
 
 use std::future::Future;
+use std::marker::PhantomData;
 
 /// Runs a body that has a `return` of its own. Taking it as `FnOnce` lets it return a reborrow.
-#[inline(always)]
+#[inline]
 pub fn call<R, F: FnOnce() -> R>(body: F) -> R {
     body()
 }
@@ -20,6 +21,19 @@ pub fn call<R, F: FnOnce() -> R>(body: F) -> R {
 #[cold]
 pub fn unreached<R>() -> R {
     unreachable!("a branch behind `if false`")
+}
+
+/// The type that an async block returns, for a branch inside of it that is never taken.
+#[derive(Debug)]
+pub struct Returns<R>(PhantomData<fn() -> R>);
+
+impl<R> Returns<R> {
+    pub const TYPE: Returns<R> = Returns(PhantomData);
+
+    #[cold]
+    pub fn unreached(self) -> R {
+        unreached()
+    }
 }
 
 /// Ends an op whose result has a type that cannot be written down.
@@ -35,6 +49,27 @@ pub fn finish<R>(
     }
     op.end(|sink| outputs(&result, sink));
     result
+}
+
+/// An op whose result is not looked at: it ends where its function does.
+#[derive(Debug)]
+pub struct Unseen(Option<Op>);
+
+#[inline]
+pub fn unseen(op: Op) -> Unseen {
+    Unseen(Some(op))
+}
+
+impl Drop for Unseen {
+    #[inline]
+    fn drop(&mut self) {
+        // Dropped while panicking, the op records the panic itself.
+        if let Some(op) = self.0.take()
+            && !std::thread::panicking()
+        {
+            op.end(|_| {});
+        }
+    }
 }
 
 /// Records the future that an op's function returned, from its first poll.

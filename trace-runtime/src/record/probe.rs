@@ -99,6 +99,10 @@ impl<T: Deref<Target: Slices> + ?Sized> OfPointedSlices<'_, T> {
 
 impl<'a, T: ?Sized> OfAnything<'a, T> {
     #[inline]
+    #[allow(
+        clippy::unused_self,
+        reason = "it is called as the methods before it are"
+    )]
     pub fn __describe(&self, _: &mut TensorSink) {}
 
     #[inline]

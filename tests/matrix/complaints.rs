@@ -1,0 +1,157 @@
+//! What other attribute macros were reported to break; the numbers are issues of tokio-rs/tracing.
+
+use crate::support::{Tensor, block_on, recorded, tensor};
+use trace_runtime::traced_op;
+
+// #1053: a closure coerced to a boxed trait object inside of `Ok`.
+type Callback = Box<dyn FnOnce() -> usize + Send + Sync>;
+
+#[traced_op]
+async fn coerced_in_ok() -> Result<Callback, std::io::Error> {
+    Ok(Box::new(|| 3))
+}
+
+#[traced_op]
+fn coerced_after_return(early: bool) -> Result<Callback, std::io::Error> {
+    if early {
+        return Ok(Box::new(|| 1));
+    }
+    Ok(Box::new(|| 2))
+}
+
+// #1818: the runtime under another path.
+mod reexported {
+    #[allow(unused_imports, reason = "only expanded code names it")]
+    pub use trace_runtime as tracer;
+}
+
+#[traced_op(crate = crate::complaints::reexported::tracer)]
+fn another_path(x: &Tensor) -> usize {
+    x.dims.len()
+}
+
+// #2717: a parameter reassigned with a borrow of a local.
+#[traced_op]
+async fn reassigned(mut x: &str) -> usize {
+    let local = String::from("longer");
+    if x.len() < local.len() {
+        x = &local;
+    }
+    x.len()
+}
+
+#[traced_op]
+fn reassigned_after_return(mut x: &Tensor, (mut n, y): (usize, &Tensor)) -> usize {
+    if x.dims.is_empty() {
+        return 0;
+    }
+    x = y;
+    n += x.dims.len();
+    n
+}
+
+// #2796: a borrow of a parameter in an `Ok`.
+struct Node(Tensor);
+struct View<'a>(&'a Node);
+
+#[traced_op]
+fn borrow_in_ok(node: &Node) -> Result<Option<View<'_>>, std::io::Error> {
+    let view = View(node);
+    Ok(Some(view))
+}
+
+#[traced_op]
+fn shared_from_mut(x: &mut u8) -> Result<&u8, &u8> {
+    Ok(x)
+}
+
+#[traced_op]
+fn shared_from_mut_after_return(x: &mut Tensor) -> &Tensor {
+    if x.dims.is_empty() {
+        return x;
+    }
+    x
+}
+
+// #3306: the body imports names that the signature uses.
+type Shadowed = ();
+
+#[allow(dead_code)]
+enum Names {
+    Shadowed,
+    Tensor,
+}
+
+#[traced_op]
+#[allow(unused_imports)]
+fn shadows_its_return_type() -> Shadowed {
+    use Names::*;
+}
+
+#[traced_op]
+#[allow(unused_imports)]
+async fn shadows_its_return_type_later() -> Tensor {
+    use Names::Tensor;
+    tensor([1])
+}
+
+// #3119: a module of the user's with the name of the runtime.
+mod shadowing {
+    #[allow(dead_code)]
+    mod trace_runtime {}
+
+    use ::trace_runtime::traced_op;
+
+    #[traced_op]
+    pub fn beside_a_namesake(x: &[f32]) -> usize {
+        x.len()
+    }
+}
+
+// #3110: precise captures.
+#[traced_op]
+fn precise<'a>(x: &'a Tensor) -> impl Iterator<Item = usize> + use<'a> {
+    x.dims.iter().copied()
+}
+
+// #1407: a parameter without a name.
+#[traced_op]
+fn without_a_name(x: &Tensor, _: std::net::Ipv4Addr) -> usize {
+    x.dims.len()
+}
+
+#[test]
+fn none_of_them_is_ours() {
+    let mut t = tensor([2]);
+    recorded(&["coerced_in_ok()"], || {
+        block_on(coerced_in_ok()).unwrap()()
+    });
+    recorded(&["coerced_after_return()"], || {
+        coerced_after_return(true).unwrap()()
+    });
+    recorded(&["another_path(bf16[2]) @cuda:0"], || another_path(&t));
+    assert_eq!(
+        recorded(&["reassigned()"], || block_on(reassigned("short"))),
+        6
+    );
+    let lines = ["reassigned_after_return(bf16[2]) @cuda:0"];
+    assert_eq!(recorded(&lines, || reassigned_after_return(&t, (1, 2))), 4);
+    let node = Node(t.clone());
+    recorded(&["borrow_in_ok()"], || {
+        borrow_in_ok(&node).unwrap().unwrap().0.0.clone()
+    });
+    recorded(&["shared_from_mut()"], || shared_from_mut(&mut 1).is_ok());
+    let lines = ["shared_from_mut_after_return(bf16[2]) -> bf16[2] @cuda:0"];
+    recorded(&lines, || shared_from_mut_after_return(&mut t).clone());
+    recorded(&["shadows_its_return_type()"], shadows_its_return_type);
+    let lines = ["shadows_its_return_type_later() -> bf16[1] @cuda:0"];
+    recorded(&lines, || block_on(shadows_its_return_type_later()));
+    recorded(&["beside_a_namesake(f32[1]) @cpu"], || {
+        shadowing::beside_a_namesake(&[1.0])
+    });
+    recorded(&["precise(bf16[2]) @cuda:0"], || precise(&t).count());
+    let address = std::net::Ipv4Addr::LOCALHOST;
+    recorded(&["without_a_name(bf16[2]) @cuda:0"], || {
+        without_a_name(&t, address)
+    });
+}

@@ -1,0 +1,39 @@
+//! The signatures `#[traced_op]` goes on, each run and its record compared as text.
+//!
+//! A row is a function, a call, and the lines expected of it: `op(inputs) -> outputs @device !outcome`,
+//! indented below its parent. With the feature off the same rows compile and run, and record nothing.
+
+#![allow(
+    unsafe_code,
+    unused_must_use,
+    clippy::unused_async,
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    clippy::needless_lifetimes,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::needless_return,
+    clippy::ptr_arg,
+    clippy::extra_unused_type_parameters,
+    clippy::manual_async_fn,
+    clippy::unused_self,
+    clippy::elidable_lifetime_names,
+    clippy::redundant_closure_call,
+    clippy::unused_unit,
+    clippy::boxed_local,
+    clippy::multiple_bound_locations,
+    reason = "the signatures are the test, whether or not one would write them so"
+)]
+
+mod asynchronous;
+mod complaints;
+mod control_flow;
+mod futures;
+mod generics;
+mod impl_blocks;
+mod in_place;
+mod macro_made;
+mod methods;
+mod options;
+mod parameters;
+mod returns;
+mod support;
