@@ -41,7 +41,7 @@ async fn reassigned(mut x: &str) -> usize {
 }
 
 #[traced_op]
-fn reassigned_after_return(mut x: &Tensor, (mut n, y): (usize, &Tensor)) -> usize {
+fn reassigned_after_return<'a>(mut x: &'a Tensor, (mut n, y): (usize, &'a Tensor)) -> usize {
     if x.dims.is_empty() {
         return 0;
     }
@@ -134,8 +134,9 @@ fn none_of_them_is_ours() {
         recorded(&["reassigned()"], || block_on(reassigned("short"))),
         6
     );
-    let lines = ["reassigned_after_return(bf16[2]) @cuda:0"];
-    assert_eq!(recorded(&lines, || reassigned_after_return(&t, (1, 2))), 4);
+    let lines = ["reassigned_after_return(bf16[2], bf16[2]) @cuda:0"];
+    let n = recorded(&lines, || reassigned_after_return(&t, (1, &t)));
+    assert_eq!(n, 2);
     let node = Node(t.clone());
     recorded(&["borrow_in_ok()"], || {
         borrow_in_ok(&node).unwrap().unwrap().0.0.clone()
