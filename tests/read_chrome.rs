@@ -149,7 +149,10 @@ fn dialects_of_one_run_read_the_same() {
 
 #[test]
 fn a_kernel_has_a_device_a_kind_and_the_op_that_launched_it() {
-    let trace = open(OLD);
+    let trace = read::Reader::new()
+        .with_runtime_calls()
+        .open(OLD.as_bytes())
+        .unwrap();
     let views: Vec<_> = trace.views().collect();
     let [op, launch, kernel, copy] = views.as_slice() else {
         panic!("{}", tree(&trace));
@@ -172,6 +175,13 @@ fn a_kernel_has_a_device_a_kind_and_the_op_that_launched_it() {
     assert_eq!(copy.parent(), None);
     // The launch is time of the op, and is not counted once more.
     assert_eq!(trace.total_duration_us(), 252.0);
+
+    let plain = open(OLD);
+    assert_eq!(
+        tree(&plain),
+        "aten::mm 0+50000\n  sgemm 25000+200000\nCopy 300000+2000\n"
+    );
+    assert_eq!(plain.metadata()["read.left_out.runtime calls"], "1");
 }
 
 #[test]
@@ -192,8 +202,9 @@ fn arrows_lead_to_the_op_where_nothing_else_does() {
 
 #[test]
 fn ranks_devices_and_names_come_from_the_header_and_from_metadata_events() {
-    let trace = open(
-        r#"{"distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8},
+    let reader = read::Reader::new().with_frames();
+    let trace = reader.open(
+        br#"{"distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8},
             "deviceProperties": [{"id": 0, "name": "A100", "numSms": 108}], "baseTimeNanoseconds": 5,
             "traceEvents": [
               {"ph":"M","name":"thread_name","pid":9,"tid":9,"ts":0,"args":{"name":"thread 9 (python)"}},
@@ -201,7 +212,8 @@ fn ranks_devices_and_names_come_from_the_header_and_from_metadata_events() {
               {"ph":"X","cat":"python_function","name":"f","pid":9,"tid":9,"ts":1,"dur":1},
               {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":9,"ts":1,"dur":1,"args":{"device":0}}],
             "traceName": "t.json"}"#,
-    );
+    )
+    .unwrap();
     assert!(trace.views().all(|view| view.rank() == Some(3)));
     let names: Vec<_> = trace
         .views()

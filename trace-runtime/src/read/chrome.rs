@@ -4,11 +4,12 @@ use super::collector::Collector;
 use super::event::Event;
 use super::header::Header;
 use super::keys::Keys;
+use super::reader::Reader;
 use super::scanner::{Fault, Scanner};
 use super::{TraceError, TraceStore, nest};
 
 /// Reads a trace whose events stand in the `traceEvents` of an object.
-pub(super) fn object(bytes: &[u8]) -> Result<TraceStore, TraceError> {
+pub(super) fn object(bytes: &[u8], reader: Reader) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
     let mut header = Header::default();
     read_all(bytes, |scanner| {
@@ -22,17 +23,17 @@ pub(super) fn object(bytes: &[u8]) -> Result<TraceStore, TraceError> {
         }
         the_end(scanner)
     })?;
-    finish(collector, header)
+    finish(collector, header, reader)
 }
 
 /// Reads a trace that is an array of events.
-pub(super) fn array(bytes: &[u8]) -> Result<TraceStore, TraceError> {
+pub(super) fn array(bytes: &[u8], reader: Reader) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
     read_all(bytes, |scanner| {
         events(scanner, &mut collector, Close::Optional)?;
         the_end(scanner)
     })?;
-    finish(collector, Header::default())
+    finish(collector, Header::default(), reader)
 }
 
 /// Whether an array may end with the file: the format allows it where the array is all there is, so
@@ -84,7 +85,11 @@ fn the_end(scanner: &mut Scanner<'_>) -> Result<(), Fault> {
     scanner.fault("nothing more: the trace is complete here")
 }
 
-fn finish(collector: Collector<'_>, header: Header) -> Result<TraceStore, TraceError> {
+fn finish(
+    collector: Collector<'_>,
+    header: Header,
+    reader: Reader,
+) -> Result<TraceStore, TraceError> {
     let nothing = collector.rows.is_empty() && collector.memory.is_empty();
     if nothing && collector.left_out.total() > 0 {
         return Err(TraceError::content(format!(
@@ -93,5 +98,5 @@ fn finish(collector: Collector<'_>, header: Header) -> Result<TraceStore, TraceE
             collector.events
         )));
     }
-    nest::build(collector, header)
+    nest::build(collector, header, reader)
 }

@@ -19,14 +19,16 @@ mod micros;
 mod nest;
 mod ops;
 mod places;
+mod reader;
 mod recognize;
 mod scanner;
 mod tensors;
 
 pub use left_out::LEFT_OUT_PREFIX;
+pub use reader::Reader;
 pub use recognize::Format;
 
-use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
+use crate::model::{TraceError, TraceStore};
 use std::path::Path;
 
 /// Reads the trace in these bytes, whatever its form.
@@ -49,22 +51,12 @@ use std::path::Path;
 /// # Ok::<(), trace_runtime::TraceError>(())
 /// ```
 pub fn open(bytes: &[u8]) -> Result<TraceStore, TraceError> {
-    let bytes = strip_bom(bytes);
-    match Format::of(bytes)? {
-        Format::Recorded => TraceStore::try_from(&RecordedExecutionTrace::from_slice(bytes)?),
-        Format::ChromeObject => chrome::object(bytes),
-        Format::ChromeArray => chrome::array(bytes),
-    }
+    Reader::new().open(bytes)
 }
 
 /// Reads the trace in a file, whatever its form.
 pub fn trace(path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
-    let path = path.as_ref();
-    if path.is_dir() {
-        return Err(TraceError::content("is a directory; name a trace file in it").in_file(path));
-    }
-    let bytes = std::fs::read(path).map_err(|error| TraceError::read(path, error))?;
-    open(&bytes).map_err(|error| error.in_file(path))
+    Reader::new().trace(path)
 }
 
 /// Without the mark that some editors put in front of UTF-8.

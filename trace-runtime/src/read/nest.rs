@@ -6,6 +6,7 @@ use super::flows::Arrows;
 use super::hash::FastHash;
 use super::header::Header;
 use super::places::{LaneOf, Places};
+use super::reader::Reader;
 use crate::model::{
     MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStore,
     TraceStoreBuilder,
@@ -17,7 +18,11 @@ use std::collections::HashMap;
 ///
 /// A row's parent is the innermost row of its lane that holds it whole. Work on a device has the op
 /// that launched it, or the runtime call where no op made that.
-pub(super) fn build(collected: Collector<'_>, header: Header) -> Result<TraceStore, TraceError> {
+pub(super) fn build(
+    collected: Collector<'_>,
+    header: Header,
+    reader: Reader,
+) -> Result<TraceStore, TraceError> {
     let Collector {
         mut rows,
         ops,
@@ -26,7 +31,7 @@ pub(super) fn build(collected: Collector<'_>, header: Header) -> Result<TraceSto
         memory_devices,
         flows,
         uncorrelated,
-        left_out,
+        mut left_out,
         events,
         ..
     } = collected;
@@ -40,7 +45,12 @@ pub(super) fn build(collected: Collector<'_>, header: Header) -> Result<TraceSto
         Some(&thread) => ops.signatures(&mut builder, thread)?,
         None => Vec::new(),
     };
+    let ops_are_there = places.lanes().iter().any(|lane| lane.lane == Lane::Host);
     let mut sweep = Sweep {
+        hides: [
+            (Lane::Python, ops_are_there && !reader.frames),
+            (Lane::Runtime, ops_are_there && !reader.runtime_calls),
+        ],
         builder,
         base,
         threads,
@@ -57,7 +67,9 @@ pub(super) fn build(collected: Collector<'_>, header: Header) -> Result<TraceSto
         while let Some(event) = said.next_if(|event| event.at < row.start) {
             sweep.memory(event, &memory_devices);
         }
-        sweep.row(row)?;
+        if let Some(hidden) = sweep.row(row)? {
+            left_out.count(hidden);
+        }
     }
     for event in said {
         sweep.memory(event, &memory_devices);
@@ -101,6 +113,8 @@ fn finish_rows(rows: &mut [Row], memory: &[MemoryRow]) -> i64 {
 const NEVER_ENDED: u64 = u64::MAX - 1;
 
 struct Sweep<'a> {
+    /// The lanes that are looked at and not kept.
+    hides: [(Lane, bool); 2],
     builder: TraceStoreBuilder,
     base: i64,
     places: Places<'a>,
@@ -130,9 +144,17 @@ fn innermost(open: &[Open], until: i64) -> Option<usize> {
 }
 
 impl Sweep<'_> {
-    fn row(&mut self, row: &Row) -> Result<(), TraceError> {
+    /// Takes one row, and says what it was if it was not kept.
+    fn row(&mut self, row: &Row) -> Result<Option<&'static str>, TraceError> {
         let lane = self.places.lanes()[row.lane as usize];
         self.follow_arrows(row.start);
+        if self.hides.contains(&(lane.lane, true)) {
+            if lane.lane == Lane::Python {
+                return Ok(Some("interpreter frames"));
+            }
+            self.note_launch(row, self.op_at(lane.place, row.end));
+            return Ok(Some("runtime calls"));
+        }
         let parent = if lane.lane == Lane::Device {
             self.launch(row, lane.place)
         } else {
@@ -161,11 +183,19 @@ impl Sweep<'_> {
         if parent.is_none() || lane.lane == Lane::Device {
             self.add_to_total(row, lane);
         }
-        if lane.lane == Lane::Runtime && row.correlation < NEVER_ENDED {
+        if lane.lane == Lane::Runtime {
             let op = self.op_at(lane.place, row.end).unwrap_or(index);
-            self.launches.insert(row.correlation, op);
+            self.note_launch(row, Some(op));
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn note_launch(&mut self, row: &Row, by: Option<usize>) {
+        if let Some(by) = by
+            && row.correlation < NEVER_ENDED
+        {
+            self.launches.insert(row.correlation, by);
+        }
     }
 
     /// What launched a row of a device, if it began before it: clocks of devices drift.

@@ -79,10 +79,11 @@ impl Op<'_> {
         let name = self.name.text();
         let mut inputs = Tensors::read(facts.input_dims, facts.input_types);
         let mut outputs = Tensors::read(facts.output_dims, facts.output_types);
-        if facts.input_dims.is_empty() {
+        // The op that asks for a collective has shapes of its own; what runs on the device has not.
+        if self.lane == Lane::Device && facts.input_dims.is_empty() {
             inputs = Tensors::flat(facts.elements_in, facts.element_type);
         }
-        if facts.output_dims.is_empty() {
+        if self.lane == Lane::Device && facts.output_dims.is_empty() {
             outputs = Tensors::flat(facts.elements_out, facts.element_type);
         }
         let device = (self.lane == Lane::Device).then(|| device_id(facts.device));

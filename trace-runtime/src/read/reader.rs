@@ -1,0 +1,70 @@
+//! What to keep of a trace.
+
+use super::{Format, chrome, strip_bom};
+use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
+use std::path::Path;
+
+/// Reads traces, keeping more of them than [`open`](super::open) does.
+///
+/// Interpreter frames and calls into a device's runtime show time that the ops around them have
+/// already. Where a trace has ops they are left out and counted, unless asked for here.
+///
+/// ```
+/// use trace_runtime::{TraceView, read::Reader};
+///
+/// let json = br#"[
+///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9},
+///     {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 2, "dur": 5}
+/// ]"#;
+/// assert_eq!(Reader::new().open(json)?.len(), 1);
+/// assert_eq!(Reader::new().with_runtime_calls().open(json)?.len(), 2);
+/// # Ok::<(), trace_runtime::TraceError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reader {
+    pub(super) frames: bool,
+    pub(super) runtime_calls: bool,
+}
+
+impl Reader {
+    /// Keeps ops and what ran on devices.
+    pub fn new() -> Reader {
+        Reader::default()
+    }
+
+    /// Keeps the frames of an interpreter, on threads of their own.
+    #[must_use]
+    pub fn with_frames(mut self) -> Reader {
+        self.frames = true;
+        self
+    }
+
+    /// Keeps calls into the runtime and the driver of a device, on threads of their own.
+    #[must_use]
+    pub fn with_runtime_calls(mut self) -> Reader {
+        self.runtime_calls = true;
+        self
+    }
+
+    /// Reads the trace in these bytes, whatever its form.
+    pub fn open(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
+        let bytes = strip_bom(bytes);
+        match Format::of(bytes)? {
+            Format::Recorded => TraceStore::try_from(&RecordedExecutionTrace::from_slice(bytes)?),
+            Format::ChromeObject => chrome::object(bytes, self),
+            Format::ChromeArray => chrome::array(bytes, self),
+        }
+    }
+
+    /// Reads the trace in a file, whatever its form.
+    pub fn trace(self, path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Err(
+                TraceError::content("is a directory; name a trace file in it").in_file(path),
+            );
+        }
+        let bytes = std::fs::read(path).map_err(|error| TraceError::read(path, error))?;
+        self.open(&bytes).map_err(|error| error.in_file(path))
+    }
+}
