@@ -1,8 +1,9 @@
 //! What changed from one trace to another, told apart from noise.
 
+use super::durations::{Durations, percentile};
 use super::grouping::Grouping;
 use super::nesting::Nesting;
-use super::op_table::{ByShape, Durations, RowKey, percentile};
+use super::row_key::{ByShape, RowKey};
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
@@ -77,6 +78,8 @@ pub struct DiffRow {
     pub operation: String,
     /// The dims of its inputs.
     pub input_shapes: Vec<Vec<usize>>,
+    /// Whether it ran on a device other than `cpu`.
+    pub accelerator: bool,
     /// How often it ran before and after.
     pub count: (usize, usize),
     /// Its median duration before and after.
@@ -103,7 +106,7 @@ json_struct!(DiffRow {
         noise,
         verdict
     ],
-    optional: [],
+    optional: [accelerator],
 });
 
 /// Two traces compared by op and input shapes.
@@ -162,6 +165,7 @@ where
         change(b)
             .cmp(&change(a))
             .then_with(|| a.operation.cmp(&b.operation))
+            .then_with(|| a.accelerator.cmp(&b.accelerator))
             .then_with(|| a.input_shapes.cmp(&b.input_shapes))
     });
     TraceDiff {
@@ -171,7 +175,7 @@ where
     }
 }
 
-type Key = (String, Vec<Vec<usize>>);
+type Key = (String, Vec<Vec<usize>>, bool);
 
 #[derive(Clone, Copy, Default)]
 struct Median {
@@ -212,7 +216,10 @@ fn medians<T: TraceView + ?Sized>(trace: &T) -> (HashMap<Key, Median>, u64) {
                 error: median_error(of_group),
             };
             let shapes = key.input_shapes().unwrap_or_default();
-            ((key.operation().to_owned(), shapes), median)
+            (
+                (key.operation().to_owned(), shapes, key.accelerator()),
+                median,
+            )
         })
         .collect();
     (medians, total)
@@ -252,6 +259,7 @@ fn row(key: Key, old: Option<Median>, new: Option<Median>, threshold: f64) -> Di
     DiffRow {
         operation: key.0,
         input_shapes: key.1,
+        accelerator: key.2,
         count: (a.count, b.count),
         p50_ns: (a.p50_ns, b.p50_ns),
         self_ns: (a.self_ns, b.self_ns),

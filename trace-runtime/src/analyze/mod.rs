@@ -12,6 +12,7 @@ mod communication;
 mod critical_path;
 mod device_activity;
 mod diff;
+mod durations;
 mod flamegraph;
 mod flops;
 mod forest;
@@ -23,6 +24,7 @@ mod op_table;
 mod outcomes;
 mod own_time;
 mod roofline;
+mod row_key;
 mod summaries;
 mod trust;
 

@@ -1,14 +1,14 @@
 //! The executions of each op, or of each op with the same input shapes, as a row of figures.
 
 use super::communication::CommunicationRule;
+use super::durations::{Durations, percentile};
 use super::flops::{OpClass, flops_of};
 use super::forest::NONE;
 use super::grouping::Grouping;
-use super::nesting::{Nesting, active_ns};
+use super::nesting::{Nesting, active_ns, parent_index};
+use super::row_key::{ByOp, ByShape, RowKey};
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
-use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
 
 /// All executions of one op, or of one op with the same input shapes.
 ///
@@ -20,6 +20,9 @@ pub struct OpRow {
     pub operation: String,
     /// The dims of its inputs; `None` where all shapes of the op are in one row.
     pub input_shapes: Option<Vec<Vec<usize>>>,
+    /// Whether it ran on a device other than `cpu`. An op of the host and one of a device are never in
+    /// one row, even under one name: the one starts the other.
+    pub accelerator: bool,
     /// Whether some of it is communication, by its kind or else its name.
     pub communication: bool,
     /// How often it ran.
@@ -29,8 +32,6 @@ pub struct OpRow {
     pub total_ns: u64,
     /// Of the total, the time spent in no op inside of it.
     pub self_ns: u64,
-    /// Of the self time, what was spent on devices other than `cpu`.
-    pub accelerator_ns: u64,
     /// Every execution's duration added up, whatever it ran inside of.
     pub sum_ns: u64,
     /// The shortest execution.
@@ -53,9 +54,10 @@ pub struct OpRow {
     pub flops: u64,
     /// Whether some of the FLOPs are inferred.
     pub flops_inferred: bool,
-    /// FLOPs per second of the executions whose FLOPs are known.
+    /// FLOPs per second of the executions whose FLOPs are known. Executions that started work on an
+    /// accelerator have no rate: the work took its time elsewhere.
     pub flops_per_s: Option<f64>,
-    /// Bytes moved per second.
+    /// Bytes moved per second, by the same rule.
     pub bytes_per_s: Option<f64>,
     /// FLOPs per byte moved, over the executions whose FLOPs are known.
     pub arithmetic_intensity: Option<f64>,
@@ -79,8 +81,8 @@ json_struct!(OpRow {
     ],
     optional: [
         input_shapes,
+        accelerator,
         communication,
-        accelerator_ns,
         flops,
         flops_inferred,
         flops_per_s,
@@ -91,109 +93,12 @@ json_struct!(OpRow {
 
 /// A row for each op, by self time, longest first.
 pub fn by_op<T: TraceView + ?Sized>(trace: &T) -> Vec<OpRow> {
-    table(trace, |view| ByOp(view.operation()))
+    table(trace, |view| ByOp(view.operation(), is_accelerator(view)))
 }
 
 /// A row for each op with the same input shapes, by self time, longest first.
 pub fn by_shape<T: TraceView + ?Sized>(trace: &T) -> Vec<OpRow> {
     table(trace, |view| ByShape(*view))
-}
-
-/// What tells rows apart.
-pub(crate) trait RowKey: Copy + Eq + Hash {
-    fn operation(&self) -> &str;
-    fn input_shapes(&self) -> Option<Vec<Vec<usize>>>;
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct ByOp<'a>(&'a str);
-
-impl RowKey for ByOp<'_> {
-    fn operation(&self) -> &str {
-        self.0
-    }
-
-    fn input_shapes(&self) -> Option<Vec<Vec<usize>>> {
-        None
-    }
-}
-
-/// Any entry of the row stands for its op and shapes, so that no shape is copied to compare it.
-#[derive(Clone, Copy)]
-pub(crate) struct ByShape<'a>(pub(crate) EntryView<'a>);
-
-impl RowKey for ByShape<'_> {
-    fn operation(&self) -> &str {
-        self.0.operation()
-    }
-
-    fn input_shapes(&self) -> Option<Vec<Vec<usize>>> {
-        Some(self.0.inputs().map(|input| input.dims.to_vec()).collect())
-    }
-}
-
-impl PartialEq for ByShape<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let dims = |key: &Self| key.0.inputs().map(|input| input.dims);
-        self.0.operation() == other.0.operation() && dims(self).eq(dims(other))
-    }
-}
-
-impl Eq for ByShape<'_> {}
-
-impl Hash for ByShape<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.operation().hash(state);
-        for input in self.0.inputs() {
-            input.dims.hash(state);
-        }
-    }
-}
-
-/// The durations of the entries of each group, next to each other.
-pub(crate) struct Durations {
-    ends: Vec<usize>,
-    ns: Vec<u64>,
-}
-
-impl Durations {
-    /// `group` gives each entry's group, numbered from 0, or [`NONE`].
-    pub(crate) fn of<T: TraceView + ?Sized>(trace: &T, group: &[u32], groups: usize) -> Durations {
-        let mut ends = vec![0; groups];
-        for &group in group.iter().filter(|&&group| group != NONE) {
-            ends[group as usize] += 1;
-        }
-        let mut sum = 0;
-        for end in &mut ends {
-            // For now where the group begins; filling it moves this to its end.
-            sum += std::mem::replace(end, sum);
-        }
-        let mut ns = vec![0; sum];
-        for (view, &group) in trace.views().zip(group) {
-            if group != NONE {
-                let next = &mut ends[group as usize];
-                ns[*next] = view.duration_ns();
-                *next += 1;
-            }
-        }
-        Durations { ends, ns }
-    }
-
-    /// The durations of a group, for [`percentile`] to rearrange.
-    pub(crate) fn group(&mut self, group: usize) -> &mut [u64] {
-        let start = group.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &mut self.ns[start..self.ends[group]]
-    }
-}
-
-/// The nearest-rank percentile: the smallest value that at least `percent` % of the values do not
-/// exceed; 0 of none.
-pub(crate) fn percentile(values: &mut [u64], percent: usize) -> u64 {
-    let rank = (values.len() * percent).div_ceil(100).max(1);
-    if values.is_empty() {
-        return 0;
-    }
-    *values.select_nth_unstable(rank.min(values.len()) - 1).1
 }
 
 fn table<'a, T, K>(trace: &'a T, key: impl Fn(&EntryView<'a>) -> K) -> Vec<OpRow>
@@ -210,23 +115,24 @@ where
     let inside = nesting.inside_own_group(&groups);
     let mut durations = Durations::of(trace, &groups, grouping.keys().len());
     let mut sums = vec![RowSums::default(); grouping.keys().len()];
-    let mut classes: HashMap<&str, Option<OpClass>> = HashMap::new();
-    let classes_of: Vec<Option<OpClass>> = grouping
-        .keys()
-        .iter()
-        .map(|key| {
-            let name = key.operation();
-            *classes.entry(name).or_insert_with(|| OpClass::of(name))
-        })
-        .collect();
     let mut rule = CommunicationRule::default();
+    let mut communicating = Grouping::new();
+    let launching = launching(trace, grouping.keys().iter().any(RowKey::accelerator));
+    let mut classes: Vec<Option<Option<OpClass>>> = vec![None; sums.len()];
     for (index, view) in trace.views().enumerate() {
         let group = groups[index] as usize;
         let sum = &mut sums[group];
         let outermost = !inside.get(index).is_some_and(|&inside| inside);
         sum.add(&view, nesting.self_ns(index, &view), outermost);
-        sum.add_work(&view, classes_of[group]);
-        sum.communication |= rule.holds(&view);
+        let mut class = None;
+        if view.inputs().next().is_some() {
+            // Only now: a kernel's name may be long, and without shapes says nothing.
+            class = *classes[group].get_or_insert_with(|| OpClass::of(view.operation()));
+        }
+        let launches = launching.get(index).is_some_and(|&launches| launches);
+        sum.add_work(&view, class, launches);
+        let communicates = communicating.group(&view, |view| rule.holds(view).then_some(()));
+        sum.communication |= communicates != NONE;
     }
     let mut rows: Vec<OpRow> = grouping
         .keys()
@@ -239,6 +145,7 @@ where
         b.self_ns
             .cmp(&a.self_ns)
             .then_with(|| a.operation.cmp(&b.operation))
+            .then_with(|| a.accelerator.cmp(&b.accelerator))
             .then_with(|| a.input_shapes.cmp(&b.input_shapes))
     });
     rows
@@ -249,15 +156,23 @@ struct RowSums {
     communication: bool,
     total_ns: u64,
     self_ns: u64,
-    accelerator_ns: u64,
     sum_ns: u64,
     memory_bytes: u64,
     bytes_moved: u64,
     flops: u64,
     inferred: bool,
-    /// Of the executions whose FLOPs are known.
-    working_ns: u64,
+    /// Bytes of the executions whose FLOPs are known.
     working_bytes: u64,
+    /// Without executions that started work elsewhere.
+    rated: Rated,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Rated {
+    flops: u64,
+    flops_ns: u64,
+    bytes: u64,
+    bytes_ns: u64,
 }
 
 impl RowSums {
@@ -265,16 +180,13 @@ impl RowSums {
         let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
         add(&mut self.sum_ns, view.duration_ns());
         add(&mut self.self_ns, self_ns);
-        if is_accelerator(view) {
-            add(&mut self.accelerator_ns, self_ns);
-        }
         add(&mut self.memory_bytes, view.memory_bytes() as u64);
         if outermost {
             add(&mut self.total_ns, active_ns(view));
         }
     }
 
-    fn add_work(&mut self, view: &EntryView<'_>, class: Option<OpClass>) {
+    fn add_work(&mut self, view: &EntryView<'_>, class: Option<OpClass>, launches: bool) {
         let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
         let bytes = bytes_moved(view);
         add(&mut self.bytes_moved, bytes);
@@ -284,9 +196,16 @@ impl RowSums {
         };
         if let Some(flops) = flops {
             add(&mut self.flops, flops);
-            add(&mut self.working_ns, active_ns(view));
             add(&mut self.working_bytes, bytes);
             self.inferred |= inferred;
+        }
+        if !launches {
+            add(&mut self.rated.bytes, bytes);
+            add(&mut self.rated.bytes_ns, active_ns(view));
+            if let Some(flops) = flops {
+                add(&mut self.rated.flops, flops);
+                add(&mut self.rated.flops_ns, active_ns(view));
+            }
         }
     }
 
@@ -300,7 +219,7 @@ impl RowSums {
             count,
             total_ns: self.total_ns,
             self_ns: self.self_ns,
-            accelerator_ns: self.accelerator_ns,
+            accelerator: key.accelerator(),
             sum_ns: self.sum_ns,
             min_ns: durations.iter().copied().min().unwrap_or(0),
             mean_ns: self.sum_ns.checked_div(count as u64).unwrap_or(0),
@@ -312,11 +231,32 @@ impl RowSums {
             bytes_moved: self.bytes_moved,
             flops: self.flops,
             flops_inferred: self.inferred,
-            flops_per_s: over(self.flops, self.working_ns as f64 / 1e9),
-            bytes_per_s: over(self.bytes_moved, self.sum_ns as f64 / 1e9),
+            flops_per_s: over(self.rated.flops, self.rated.flops_ns as f64 / 1e9),
+            bytes_per_s: over(self.rated.bytes, self.rated.bytes_ns as f64 / 1e9),
             arithmetic_intensity: over(self.flops, self.working_bytes as f64),
         }
     }
+}
+
+/// For each entry whether it, or one inside of it, started work on an accelerator; empty where there is
+/// none.
+fn launching<T: TraceView + ?Sized>(trace: &T, accelerators: bool) -> Vec<bool> {
+    if !accelerators {
+        return Vec::new();
+    }
+    let mut launching = vec![false; trace.entry_count()];
+    // From the last on, so that what an inner entry started reaches the outer ones.
+    for index in (0..trace.entry_count()).rev() {
+        let view: EntryView<'_> = trace.entry(index).into();
+        let on_accelerator = is_accelerator(&view);
+        if (launching[index] || on_accelerator)
+            && let Some(parent) = parent_index(trace, index, &view)
+            && (!on_accelerator || !is_accelerator(&trace.entry(parent).into()))
+        {
+            launching[parent] = true;
+        }
+    }
+    launching
 }
 
 /// Whether an entry ran on a device other than the host.

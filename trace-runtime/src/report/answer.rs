@@ -1,7 +1,7 @@
 //! Where the time went, in one line, and what to know before believing it.
 
 use super::Report;
-use super::names::printable;
+use super::names::{fit, printable};
 use super::units::{count, counted, duration, percent, prose, shapes};
 use crate::analyze::{DeviceActivity, OpRow};
 use std::fmt::Write as _;
@@ -30,28 +30,21 @@ pub(super) fn line(report: &Report, compiled_out: bool) -> String {
     parts.join("; ")
 }
 
-/// Time on accelerators is what a run is paid for; the host only where there are none.
-fn weight(report: &Report) -> fn(&OpRow) -> u64 {
-    if report.ops.iter().any(|row| row.accelerator_ns > 0) {
-        |row| row.accelerator_ns
-    } else {
-        |row| row.self_ns
-    }
+/// Time on accelerators is what a run is paid for; the host counts only where there are none.
+fn is_paid_for(report: &Report) -> impl Fn(&&OpRow) -> bool {
+    let any = report.ops.iter().any(|row| row.accelerator);
+    move |row| row.accelerator == any
 }
 
 fn longest(report: &Report) -> Option<String> {
-    let weight = weight(report);
-    let whole: f64 = report.shapes.iter().map(|row| weight(row) as f64).sum();
-    // The first of equals, as the table below has it.
-    let longest = report.shapes.iter().rev().max_by_key(|row| weight(row))?;
-    let share = weight(longest) as f64 / whole;
-    if weight(longest) == 0 {
-        return None;
-    }
+    let rows = || report.shapes.iter().filter(is_paid_for(report));
+    let whole: f64 = rows().map(|row| row.self_ns as f64).sum();
+    let longest = rows().next().filter(|row| row.self_ns > 0)?;
+    let share = longest.self_ns as f64 / whole;
     let dims = shapes(longest.input_shapes.as_deref().unwrap_or(&[]));
     let space = if dims.is_empty() { "" } else { " " };
-    let name = printable(&longest.operation);
-    let time = if longest.accelerator_ns > 0 {
+    let name = short(&longest.operation);
+    let time = if longest.accelerator {
         "device time"
     } else {
         "the time"
@@ -84,12 +77,10 @@ fn exposed(report: &Report) -> Option<String> {
     if share < WORTH_SAYING {
         return None;
     }
-    let weight = weight(report);
-    let communication = report.ops.iter().filter(|row| row.communication);
-    let name = communication
-        .rev()
-        .max_by_key(|row| weight(row))
-        .map_or("communication".to_owned(), |row| printable(&row.operation));
+    let mut rows = report.ops.iter().filter(is_paid_for(report));
+    let name = rows
+        .find(|row| row.communication)
+        .map_or("communication".to_owned(), |row| short(&row.operation));
     Some(format!("{} is exposed {name}", percent(share)))
 }
 
@@ -101,6 +92,11 @@ fn waiting(report: &Report) -> Option<String> {
         .max_by(|a, b| a.idle_share().total_cmp(&b.idle_share()))?;
     (most.idle_share() >= WAITS)
         .then(|| format!("{} waits {}", device_name(most), percent(most.idle_share())))
+}
+
+/// As much of a name as a sentence bears: that of a kernel may be a whole signature.
+fn short(name: &str) -> String {
+    fit(&printable(name), 40)
 }
 
 /// A device with the rank it belongs to.

@@ -4,31 +4,52 @@ use super::Report;
 use super::names::printable;
 use super::sections::cut;
 use super::table::{Column, Table};
-use super::units::{bytes, count, duration, percent, rate, shapes, unless_zero};
+use super::units::{all_shapes, bytes, count, duration, percent, rate, shapes, unless_zero};
 use crate::analyze::OpRow;
 
-pub(super) fn by_op(report: &Report, limit: usize) -> Table {
-    ops("By op", &report.ops, report.total_ns, limit)
+/// A table of the ops, or two where some ran on devices and others started them.
+pub(super) fn by_op(report: &Report, limit: usize) -> Vec<Table> {
+    on_devices_and_host("By op", &report.ops, limit)
 }
 
-pub(super) fn by_shape(report: &Report, limit: usize) -> Table {
-    let telling = report.shapes.iter().any(|row| {
+/// The same by input shapes, unless no op has any.
+pub(super) fn by_shape(report: &Report, limit: usize) -> Vec<Table> {
+    let shaped = |row: &&OpRow| {
         row.input_shapes
             .as_ref()
             .is_some_and(|dims| !dims.is_empty())
-    });
-    if !telling {
-        return Table::default();
+    };
+    let mut tables = on_devices_and_host("By op and input shapes", &report.shapes, limit);
+    for (table, accelerator) in tables.iter_mut().zip([true, false]) {
+        let mut rows = report.shapes.iter().filter(shaped);
+        if !rows.any(|row| row.accelerator == accelerator) {
+            *table = Table::default();
+        }
     }
-    ops(
-        "By op and input shapes",
-        &report.shapes,
-        report.total_ns,
-        limit,
-    )
+    tables
 }
 
-fn ops(title: &str, rows: &[OpRow], total_ns: u64, limit: usize) -> Table {
+fn on_devices_and_host(title: &str, rows: &[OpRow], limit: usize) -> Vec<Table> {
+    let (devices, host): (Vec<&OpRow>, Vec<&OpRow>) = rows.iter().partition(|row| row.accelerator);
+    let titles = if devices.is_empty() || host.is_empty() {
+        [title.to_owned(), title.to_owned()]
+    } else {
+        [
+            format!("{title}, on devices"),
+            format!("{title}, on the host"),
+        ]
+    };
+    titles
+        .iter()
+        .zip([devices, host])
+        .map(|(title, rows)| ops(title, &rows, limit))
+        .collect()
+}
+
+fn ops(title: &str, rows: &[&OpRow], limit: usize) -> Table {
+    let total_ns = rows
+        .iter()
+        .fold(0u64, |sum, row| sum.saturating_add(row.self_ns));
     let share = |ns: u64| percent(ns as f64 / total_ns.max(1) as f64);
     let work = rows.iter().any(|row| row.flops > 0);
     let moved = rows.iter().any(|row| row.bytes_moved > 0);
@@ -158,6 +179,7 @@ pub(super) fn op_figures(rows: &[OpRow]) -> Table {
     }
     columns.extend(
         [
+            "accelerator",
             "count",
             "total_ns",
             "self_ns",
@@ -184,8 +206,9 @@ pub(super) fn op_figures(rows: &[OpRow]) -> Table {
         .map(|row| {
             let mut cells = vec![printable(&row.operation)];
             if shaped {
-                cells.push(shapes(row.input_shapes.as_deref().unwrap_or(&[])));
+                cells.push(all_shapes(row.input_shapes.as_deref().unwrap_or(&[])));
             }
+            cells.push(row.accelerator.to_string());
             cells.push(row.count.to_string());
             cells.extend(
                 [

@@ -9,9 +9,10 @@ use super::units::{bytes, count, duration, percent, prose, rate, unless_zero};
 use crate::analyze::DeviceActivity;
 
 pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
-    [
-        by_op(report, rows),
-        by_shape(report, rows),
+    let about_ops = by_op(report, rows)
+        .into_iter()
+        .chain(by_shape(report, rows));
+    let others = [
         devices(report, rows),
         collectives(report, rows),
         critical_path(report, rows),
@@ -19,14 +20,23 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
         memory(report, rows),
         outcomes(report, rows),
         untrusted(report, rows),
-    ]
-    .into_iter()
-    .filter(|table| !table.rows.is_empty())
-    .collect()
+    ];
+    about_ops
+        .chain(others)
+        .filter(|table| !table.rows.is_empty())
+        .collect()
 }
 
-/// Says how many rows there are beyond the ones shown.
+/// Leaves out columns that say nothing, and says how many rows there are beyond the ones shown.
 pub(super) fn cut(mut table: Table, rows: usize) -> Table {
+    for index in (1..table.columns.len()).rev() {
+        if table.rows.iter().all(|row| row[index].is_empty()) {
+            table.columns.remove(index);
+            for row in &mut table.rows {
+                row.remove(index);
+            }
+        }
+    }
     let more = table.rows.len().saturating_sub(rows);
     if more > 0 {
         table.rows.truncate(rows);

@@ -42,8 +42,15 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// The shapes of an op's inputs: `[64×32]·[32×8]`; nothing for none.
+/// The shapes of an op's inputs: `[64×32]·[32×8]`; nothing for none. Scalars at the end, which
+/// profilers list for every argument that is no tensor, are left out.
 pub fn shapes(shapes: &[Vec<usize>]) -> String {
+    let tensors = shapes.iter().rposition(|dims| !dims.is_empty());
+    all_shapes(&shapes[..tensors.map_or(0, |last| last + 1)])
+}
+
+/// The same with every scalar.
+pub(super) fn all_shapes(shapes: &[Vec<usize>]) -> String {
     let list: Vec<String> = shapes
         .iter()
         .map(|dims| {

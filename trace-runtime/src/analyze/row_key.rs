@@ -1,0 +1,67 @@
+//! What tells the rows of an op table apart.
+
+use super::op_table::is_accelerator;
+use crate::model::EntryView;
+use std::hash::{Hash, Hasher};
+
+/// What tells rows apart.
+pub(crate) trait RowKey: Copy + Eq + Hash {
+    fn operation(&self) -> &str;
+    fn accelerator(&self) -> bool;
+    fn input_shapes(&self) -> Option<Vec<Vec<usize>>>;
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ByOp<'a>(pub(crate) &'a str, pub(crate) bool);
+
+impl RowKey for ByOp<'_> {
+    fn operation(&self) -> &str {
+        self.0
+    }
+
+    fn accelerator(&self) -> bool {
+        self.1
+    }
+
+    fn input_shapes(&self) -> Option<Vec<Vec<usize>>> {
+        None
+    }
+}
+
+/// Any entry of the row stands for its op and shapes, so that no shape is copied to compare it.
+#[derive(Clone, Copy)]
+pub(crate) struct ByShape<'a>(pub(crate) EntryView<'a>);
+
+impl RowKey for ByShape<'_> {
+    fn operation(&self) -> &str {
+        self.0.operation()
+    }
+
+    fn accelerator(&self) -> bool {
+        is_accelerator(&self.0)
+    }
+
+    fn input_shapes(&self) -> Option<Vec<Vec<usize>>> {
+        Some(self.0.inputs().map(|input| input.dims.to_vec()).collect())
+    }
+}
+
+impl PartialEq for ByShape<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let dims = |key: &Self| key.0.inputs().map(|input| input.dims);
+        self.0.operation() == other.0.operation()
+            && self.accelerator() == other.accelerator()
+            && dims(self).eq(dims(other))
+    }
+}
+
+impl Eq for ByShape<'_> {}
+
+impl Hash for ByShape<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.operation().hash(state);
+        for input in self.0.inputs() {
+            input.dims.hash(state);
+        }
+    }
+}
