@@ -85,9 +85,6 @@ pub(super) struct GuardedOp {
     place: Place,
 }
 
-/// A row has 32 bits for its step, of which the last stand for no parent.
-const LAST_STEP: u64 = NO_PARENT as u64;
-
 /// A recording and how many frames are open in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
@@ -279,7 +276,7 @@ impl TraceRecorder {
         let Some(target) = &mut self.target else {
             return;
         };
-        if self.next_step >= LAST_STEP {
+        if target.is_careful() && target.is_exhausted(self.next_step) {
             return target.drop_row();
         }
         let number = target.number_of(operation);
@@ -315,7 +312,7 @@ impl TraceRecorder {
         let step = self.next_step as u32;
         self.next_step += 1;
         let parent = std::mem::replace(&mut self.parent, step);
-        let has_extra = self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some());
+        let has_extra = self.sink.has_meta() || (self.link.is_some() && parent == NO_PARENT);
         if has_extra {
             self.open_extra(step, parent);
         }
@@ -348,11 +345,7 @@ impl TraceRecorder {
     ) -> Option<GuardedOp> {
         let target = self.target.as_mut()?;
         let number = site.number();
-        if target.samples() && target.leaves_out(number) {
-            return None;
-        }
-        if self.next_step >= LAST_STEP {
-            target.drop_row();
+        if target.is_careful() && target.leaves_out(number, self.next_step) {
             return None;
         }
         let base = self.sink.begin(number);

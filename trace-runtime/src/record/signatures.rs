@@ -117,8 +117,8 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
 pub(crate) struct KnownSignatures {
     words: Vec<usize>,
     known: Vec<Known>,
-    /// By the number of the site; [`NONE`] until it has one.
-    latest: Vec<u32>,
+    /// By the number of the site.
+    latest: Vec<Latest>,
     /// By the hash of the words: open addressing, at most half full.
     slots: Vec<u32>,
 }
@@ -131,7 +131,19 @@ struct Known {
     hash: u32,
 }
 
+/// What a site said last, and where its words begin.
+#[derive(Debug, Clone, Copy)]
+struct Latest {
+    known: u32,
+    first: u32,
+}
+
 const NONE: u32 = u32::MAX;
+/// No signature is that long that its words would begin there.
+const NO_LATEST: Latest = Latest {
+    known: NONE,
+    first: NONE,
+};
 const FIRST_SLOTS: usize = 64;
 
 impl KnownSignatures {
@@ -147,9 +159,8 @@ impl KnownSignatures {
     /// What the function with this number said last, and where its words begin.
     #[inline]
     pub(crate) fn latest_of(&self, op: u32) -> Option<(u32, usize)> {
-        let &latest = self.latest.get(op as usize)?;
-        let known = self.known.get(latest as usize)?;
-        Some((latest, known.first as usize))
+        let latest = self.latest.get(op as usize)?;
+        (latest.known != NONE).then_some((latest.known, latest.first as usize))
     }
 
     #[inline]
@@ -181,9 +192,10 @@ impl KnownSignatures {
         let op = *words.first()?;
         if op & NAMED_AT_RUN_TIME as usize == 0 {
             if op >= self.latest.len() {
-                self.latest.resize(op + 1, NONE);
+                self.latest.resize(op + 1, NO_LATEST);
             }
-            self.latest[op] = known;
+            let first = self.known[known as usize].first;
+            self.latest[op] = Latest { known, first };
         }
         Some(self.known[known as usize].number)
     }

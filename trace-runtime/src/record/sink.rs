@@ -59,8 +59,8 @@ pub struct TensorSink {
     at: usize,
     role: Role,
     failed: bool,
-    /// Where the outputs began: in `known` while the op agrees, else on the stack.
-    outputs_from: usize,
+    /// `at` and `top` where the outputs began.
+    outputs_from: (usize, usize),
     top: usize,
     words: Vec<usize>,
     meta: Vec<(&'static str, String)>,
@@ -88,7 +88,7 @@ impl TensorSink {
             at: NOWHERE,
             role: Role::Input,
             failed: false,
-            outputs_from: 0,
+            outputs_from: (0, 0),
             top: 0,
             words: Vec::new(),
             meta: Vec::new(),
@@ -178,7 +178,7 @@ impl TensorSink {
     #[inline(never)]
     fn disagree(&mut self) {
         let first = self.known.first_word(self.expected);
-        self.outputs_from = self.top + self.outputs_from.saturating_sub(first);
+        self.outputs_from.1 = self.top + self.outputs_from.0.saturating_sub(first);
         for at in first..self.at {
             if let Some(&[word]) = self.known.words_at::<1>(at) {
                 self.push(&[word]);
@@ -232,17 +232,7 @@ impl TensorSink {
     pub(crate) fn begin_outputs(&mut self) {
         self.role = Role::Output;
         self.failed = false;
-        self.outputs_from = self.position();
-    }
-
-    #[inline]
-    fn position(&self) -> usize {
-        // Past the end of everything known while the op does not agree.
-        if self.at == NOWHERE {
-            self.top
-        } else {
-            self.at
-        }
+        self.outputs_from = (self.at, self.top);
     }
 
     /// What the op whose words begin at `base` has said, to be [taken up](Self::resume) again.
@@ -265,9 +255,9 @@ impl TensorSink {
     /// Takes back the outputs of an op that failed after all.
     pub(crate) fn cut_outputs(&mut self) {
         if self.expected == NOT_EXPECTED {
-            self.top = self.outputs_from;
+            self.top = self.outputs_from.1;
         } else {
-            self.at = self.outputs_from;
+            self.at = self.outputs_from.0;
         }
     }
 
@@ -342,7 +332,11 @@ impl TensorSink {
     #[doc(hidden)]
     #[inline]
     pub fn __has_outputs(&self) -> bool {
-        self.position() != self.outputs_from
+        if self.expected == NOT_EXPECTED {
+            self.top != self.outputs_from.1
+        } else {
+            self.at != self.outputs_from.0
+        }
     }
 
     #[doc(hidden)]

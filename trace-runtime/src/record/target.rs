@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::log::{Shared, ThreadLog};
 use super::state::{self, Running};
 use crate::model::assemble::{RawExtra, ThreadRows, assemble, entries_of};
-use crate::model::chunk::{Chunk, MAX_ROWS, PackedRow};
+use crate::model::chunk::{Chunk, MAX_ROWS, NO_PARENT, PackedRow, Steps};
 use crate::model::{RecordedTraceEntry, TraceStore};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use std::sync::atomic::Ordering;
 pub(super) struct Target {
     clock: Clock,
     chunk: Arc<Chunk>,
+    /// Something stands between an op and being recorded: sampling, or the end of the steps.
+    is_careful: bool,
     sample: u32,
     shared: Arc<Shared>,
     log: Arc<ThreadLog>,
@@ -27,6 +29,8 @@ pub(super) struct Target {
     names: HashMap<String, u32>,
 }
 
+/// A row has 32 bits for its step, and the last number stands for no parent.
+const LAST_STEP: u64 = NO_PARENT as u64;
 /// A thread's chunks grow from this to the largest: short threads stay small.
 const FIRST_ROWS: usize = 64;
 /// What may be filled before rows are dropped and counted, unless somebody says otherwise.
@@ -59,6 +63,7 @@ impl Target {
             clock,
             // Has no rows, so the first op asks for a real one.
             chunk: Arc::new(Chunk::with_rows(0)),
+            is_careful: shared.sample > 1,
             sample: shared.sample,
             shared,
             log,
@@ -100,13 +105,23 @@ impl Target {
     }
 
     #[inline]
-    pub(super) fn samples(&self) -> bool {
-        self.sample > 1
+    pub(super) fn is_careful(&self) -> bool {
+        self.is_careful
     }
 
-    /// Whether sampling leaves out this execution. The first of each site is always recorded.
+    /// Whether all steps that a row can hold have been given out.
+    pub(super) fn is_exhausted(&self, next_step: u64) -> bool {
+        next_step >= LAST_STEP
+    }
+
+    /// Whether this execution is not recorded: sampling leaves it out, or there are no steps left. The
+    /// first execution of each site is always recorded.
     #[cold]
-    pub(super) fn leaves_out(&mut self, site: u32) -> bool {
+    pub(super) fn leaves_out(&mut self, site: u32, next_step: u64) -> bool {
+        if self.is_exhausted(next_step) {
+            self.drop_row();
+            return true;
+        }
         let site = site as usize;
         if site >= self.left_out.len() {
             self.left_out.resize(site + 1, 0);
@@ -129,6 +144,8 @@ impl Target {
     #[cold]
     #[inline(never)]
     fn push_to_new_chunk(&mut self, start: u64, facts: u64, steps: u64) {
+        // Looked at here, well before the end, to keep the question off the hot path.
+        self.is_careful |= u64::from(Steps(steps).step()) > LAST_STEP / 2;
         if self.is_full || !self.shared.take_room(self.next_rows) {
             self.is_full = true;
             return self.drop_row();
