@@ -107,12 +107,9 @@ impl<W: Write> Events<W> {
     /// What runs on a device, and the call from a thread that put it there.
     pub(super) fn kernel(&mut self, kernel: &Kernel<'_, '_>) -> io::Result<()> {
         let (start, length) = (kernel.start_ns, kernel.end_ns - kernel.start_ns);
-        self.complete(
-            ("cuda_runtime", "", "cudaLaunchKernel"),
-            kernel.launched_from,
-            start,
-            0,
-        )?;
+        // A nanosecond, because speedscope loses the order of what begins and ends at once.
+        let launch = ("cuda_runtime", "", "cudaLaunchKernel");
+        self.complete(launch, kernel.launched_from, start, 1)?;
         self.correlation(kernel)?;
         self.out.write_all(b"}}")?;
         let (category, prefix) = match kernel.work {

