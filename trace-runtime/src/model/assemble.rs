@@ -1,7 +1,8 @@
 //! From the rows that each thread recorded to one trace in the order in which ops began.
 
 use super::chunk::{Chunk, LONG_DURATION, NO_PARENT, SLOT_BITS};
-use super::store::{Extra, Interner, StoredChunk, Thread, TraceStore};
+use super::interner::Interner;
+use super::store::{Extra, StoredChunk, Thread, TraceStore};
 use super::ticks::TickScale;
 use super::{RecordedTraceEntry, TraceView};
 use std::collections::{BTreeMap, HashMap};

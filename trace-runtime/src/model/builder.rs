@@ -3,9 +3,10 @@
 use super::chunk::{Chunk, LONG_DURATION, MAX_ROWS, MAX_SIGNATURES, NO_PARENT, Row, SLOT_BITS};
 use super::entry::RecordedTraceEntry;
 use super::error::TraceError;
+use super::interner::Interner;
 use super::memory::StoredMemoryEvent;
 use super::signature::{Fact, Role, push_number, push_tensor};
-use super::store::{Extra, Interner, NO_START, StoredChunk, Thread, TraceStore};
+use super::store::{Extra, NO_START, StoredChunk, Thread, TraceStore};
 use super::ticks::{ORIGIN, TickScale};
 use super::view::EntryView;
 use super::{DType, Device, OpKind, Outcome};

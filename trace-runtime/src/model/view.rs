@@ -3,7 +3,7 @@
 use super::entry::RecordedTraceEntry;
 use super::memory::{MemoryEvent, events_in};
 use super::signature::{Parts, Role, elements};
-use super::store::StoredEntry;
+use super::stored_entry::StoredEntry;
 use super::trace::RecordedExecutionTrace;
 use super::{DType, Device, OpKind, Outcome};
 use std::collections::{BTreeMap, HashMap};

@@ -2,8 +2,8 @@
 
 use super::site::Site;
 use crate::model::chunk::MAX_SIGNATURES;
+use crate::model::interner::Interner;
 use crate::model::signature::{Fact, Header, Parts, Role, push_tensor};
-use crate::model::store::Interner;
 use crate::model::{Device, OpKind};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,14 +1,19 @@
 //! The per-thread writer: opens and closes ops, and appends a row for each that closes.
 
-use super::clock::Clock;
-use super::live_trace::LiveTrace;
-use super::log::Shared;
-use super::sink::{Said, TensorSink};
-use super::site::Site;
-use super::target::Target;
+mod guarded;
+mod tasks;
+
+pub(in crate::record) use guarded::GuardedOp;
+pub(in crate::record) use tasks::{EndedTask, Linked};
+
 use crate::model::assemble::{OpRef, RawExtra};
 use crate::model::chunk::{LONG_DURATION, NO_PARENT, Steps, facts};
 use crate::model::{DType, Device, Outcome, RecordedExecutionTrace};
+use crate::record::clock::Clock;
+use crate::record::live_trace::LiveTrace;
+use crate::record::log::Shared;
+use crate::record::sink::{Said, TensorSink};
+use crate::record::target::Target;
 use std::sync::Arc;
 
 /// Records the ops of one thread.
@@ -39,7 +44,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct TraceRecorder {
     /// What `state` said when the target was chosen.
-    pub(super) seen: u32,
+    pub(in crate::record) seen: u32,
     /// A word of its own: loaded together with `parent`, it would wait for the stores of both.
     next_step: u64,
     place: Place,
@@ -78,13 +83,6 @@ enum OpenedBy {
     BeginNested,
 }
 
-/// An op that a guard keeps open, and where it was opened.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct GuardedOp {
-    op: OpenOp,
-    place: Place,
-}
-
 /// A recording and how many frames are open in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
@@ -105,15 +103,15 @@ impl TraceRecorder {
         TraceRecorder::with_clock(Clock::stepped(step_ns), None)
     }
 
-    pub(super) fn with_clock(clock: Clock, thread: Option<u64>) -> TraceRecorder {
+    pub(in crate::record) fn with_clock(clock: Clock, thread: Option<u64>) -> TraceRecorder {
         let mut recorder = TraceRecorder::idle();
         recorder.target = Some(Target::of_its_own(clock, thread));
-        recorder.place.generation = super::state::new_generation();
+        recorder.place.generation = crate::record::state::new_generation();
         recorder
     }
 
     /// A recorder that records nothing yet.
-    pub(super) const fn idle() -> TraceRecorder {
+    pub(in crate::record) const fn idle() -> TraceRecorder {
         TraceRecorder {
             seen: 0,
             next_step: 0,
@@ -132,19 +130,19 @@ impl TraceRecorder {
     }
 
     /// Makes this the recorder of a thread in a session, or of nothing.
-    pub(super) fn attach(&mut self, session: Option<super::state::Running>) {
+    pub(in crate::record) fn attach(&mut self, session: Option<crate::record::state::Running>) {
         *self = TraceRecorder {
             seen: self.seen,
             ..TraceRecorder::idle()
         };
         if let Some(running) = session {
             self.target = Some(Target::of_session(running));
-            self.place.generation = super::state::new_generation();
+            self.place.generation = crate::record::state::new_generation();
         }
     }
 
     /// Whether this recorder is part of that session.
-    pub(super) fn is_of(&self, session: Option<&Arc<Shared>>) -> bool {
+    pub(in crate::record) fn is_of(&self, session: Option<&Arc<Shared>>) -> bool {
         match (self.session(), session) {
             (Some(ours), Some(session)) => Arc::ptr_eq(ours, session),
             (None, None) => true,
@@ -153,16 +151,16 @@ impl TraceRecorder {
     }
 
     /// Whether it records for itself, whatever sessions there are.
-    pub(super) fn is_its_own(&self) -> bool {
+    pub(in crate::record) fn is_its_own(&self) -> bool {
         self.target.as_ref().is_some_and(Target::is_its_own)
     }
 
     #[inline]
-    pub(super) fn is_on(&self) -> bool {
+    pub(in crate::record) fn is_on(&self) -> bool {
         self.target.is_some()
     }
 
-    pub(super) fn session(&self) -> Option<&Arc<Shared>> {
+    pub(in crate::record) fn session(&self) -> Option<&Arc<Shared>> {
         self.target.as_ref().map(Target::shared)
     }
 
@@ -248,7 +246,7 @@ impl TraceRecorder {
     }
 
     /// Ends what `begin_op` and `begin_nested` left open as [`Outcome::Unfinished`].
-    pub(super) fn end_unfinished(&mut self) {
+    pub(in crate::record) fn end_unfinished(&mut self) {
         self.end_frames_above(0, Outcome::Unfinished);
     }
 
@@ -301,7 +299,7 @@ impl TraceRecorder {
     }
 
     #[inline]
-    pub(super) fn now(&mut self) -> u64 {
+    pub(in crate::record) fn now(&mut self) -> u64 {
         self.target.as_mut().map_or(0, Target::now)
     }
 
@@ -334,53 +332,6 @@ impl TraceRecorder {
             meta: self.sink.take_meta(),
             ..RawExtra::default()
         });
-    }
-
-    /// Begins an op that a guard will end; none when it is not recorded.
-    #[inline(always)]
-    pub(super) fn begin_guarded(
-        &mut self,
-        site: &'static Site,
-        inputs: impl FnOnce(&mut TensorSink),
-    ) -> Option<GuardedOp> {
-        let target = self.target.as_mut()?;
-        let number = site.number();
-        if target.is_careful() && target.leaves_out(number, self.next_step) {
-            return None;
-        }
-        let base = self.sink.begin(number);
-        self.sink.inputs(base, inputs);
-        Some(GuardedOp {
-            op: self.open(base),
-            place: self.place,
-        })
-    }
-
-    /// Ends an op that a guard kept open, with whatever was left open inside of it.
-    #[inline(always)]
-    pub(super) fn end_guarded(
-        &mut self,
-        guarded: &GuardedOp,
-        outcome: Outcome,
-        outputs: impl FnOnce(&mut TensorSink),
-    ) {
-        let end = self.now();
-        if guarded.place != self.place && !self.return_to(guarded.place) {
-            return;
-        }
-        self.sink.resume(guarded.op.said);
-        self.sink.begin_outputs();
-        outputs(&mut self.sink);
-        let outcome = self.outcome(outcome);
-        self.close(guarded.op, end, outcome);
-    }
-
-    /// Ends what was left open inside of an op; false if the op belongs to another recording.
-    #[cold]
-    #[inline(never)]
-    fn return_to(&mut self, place: Place) -> bool {
-        self.end_frames_above(place.depth as usize, Outcome::Ok);
-        self.place == place
     }
 
     /// An op that turns out to have failed has no outputs.
@@ -424,89 +375,6 @@ fn take_extra(extras: &mut Vec<RawExtra>, step: u32) -> RawExtra {
             ..RawExtra::default()
         },
     }
-}
-
-/// What follows an op to other threads and across `.await`.
-impl TraceRecorder {
-    /// The innermost open op, as other threads may refer to it.
-    pub(super) fn current(&self) -> Option<OpRef> {
-        let target = self.target.as_ref()?;
-        if self.parent == NO_PARENT {
-            return self.link;
-        }
-        Some(OpRef::OnThread {
-            uid: target.uid(),
-            step: self.parent,
-        })
-    }
-
-    /// Puts `op` around what begins next; give the result to [`unlink`](Self::unlink).
-    pub(super) fn link(&mut self, op: Option<OpRef>) -> Linked {
-        let linked = Linked {
-            parent: self.parent,
-            link: self.link,
-            generation: self.place.generation,
-        };
-        self.parent = NO_PARENT;
-        self.link = op;
-        linked
-    }
-
-    pub(super) fn unlink(&mut self, linked: Linked) {
-        if linked.generation == self.place.generation {
-            self.parent = linked.parent;
-            self.link = linked.link;
-        }
-    }
-
-    /// Describes the inputs of a task that is not on this thread's stack.
-    pub(super) fn describe_task(
-        &mut self,
-        site: &'static Site,
-        inputs: impl FnOnce(&mut TensorSink),
-    ) -> (Vec<usize>, Vec<(&'static str, String)>) {
-        let base = self.sink.begin(site.number());
-        self.sink.inputs(base, inputs);
-        (self.sink.take_words(base), self.sink.take_meta())
-    }
-
-    /// Appends a task that has ended on this thread.
-    pub(super) fn end_task(&mut self, task: EndedTask<'_>, outputs: impl FnOnce(&mut TensorSink)) {
-        let end = self.now();
-        let around = self.parent;
-        let step = self.next_step as u32;
-        self.next_step += 1;
-        let base = self.sink.restore(task.words);
-        self.sink.begin_outputs();
-        outputs(&mut self.sink);
-        let outcome = self.outcome(task.outcome);
-        self.extras.push(RawExtra { step, ..task.extra });
-        let said = self.sink.said(base);
-        let op = OpenOp {
-            start: task.start,
-            steps: Steps::new(step, NO_PARENT),
-            said,
-            has_extra: true,
-        };
-        self.close(op, end, outcome);
-        self.parent = around;
-    }
-}
-
-/// What stood around an op before [`TraceRecorder::link`].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Linked {
-    parent: u32,
-    link: Option<OpRef>,
-    generation: u32,
-}
-
-/// A task that has run to its end, or been dropped before.
-pub(super) struct EndedTask<'a> {
-    pub(super) words: &'a [usize],
-    pub(super) start: u64,
-    pub(super) outcome: Outcome,
-    pub(super) extra: RawExtra,
 }
 
 impl Default for TraceRecorder {

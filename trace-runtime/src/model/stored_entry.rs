@@ -1,0 +1,225 @@
+//! One entry of a [`TraceStore`], read from its row.
+
+use super::chunk::{LONG_DURATION, NO_PARENT, Row};
+use super::entry::RecordedTraceEntry;
+use super::interner::Signature;
+use super::signature::{Fact, Parts, Role};
+use super::store::{Extra, NO_START, Thread, TraceStore};
+use super::{OpKind, Outcome};
+use std::collections::BTreeMap;
+
+/// An entry of a [`TraceStore`]; all there is to know of it is in its [`EntryView`].
+#[derive(Debug, Clone, Copy)]
+pub struct StoredEntry<'a> {
+    pub(super) store: &'a TraceStore,
+    pub(super) row: Row,
+    pub(super) thread: u32,
+    pub(super) index: u32,
+}
+
+impl<'a> StoredEntry<'a> {
+    fn extra(&self) -> Option<&'a Extra> {
+        if self.row.extra {
+            self.store.extras.get(&self.index)
+        } else {
+            None
+        }
+    }
+
+    fn known(&self) -> &'a Signature {
+        &self.store.signatures[self.row.signature as usize]
+    }
+
+    fn on(&self) -> &'a Thread {
+        &self.store.threads[self.thread as usize]
+    }
+
+    pub(super) fn parts(&self) -> Parts<'a> {
+        self.store.parts(self.known())
+    }
+
+    fn number(&self, fact: Fact) -> Option<u64> {
+        self.parts()
+            .find(|(header, _)| header.is_fact(fact))
+            .and_then(|(_, words)| words.first())
+            .map(|&value| value as u64)
+    }
+
+    pub(super) fn signature(&self) -> u32 {
+        self.row.signature
+    }
+
+    pub(super) fn step(&self) -> usize {
+        self.extra()
+            .and_then(|extra| extra.step)
+            .unwrap_or(self.row.step as usize)
+    }
+
+    pub(super) fn operation(&self) -> &'a str {
+        self.store.string(self.known().operation)
+    }
+
+    pub(super) fn device_id(&self) -> Option<&'a str> {
+        self.known().device.map(|device| self.store.string(device))
+    }
+
+    pub(super) fn kind(&self) -> Option<OpKind> {
+        self.known().kind
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        self.row.outcome
+    }
+
+    pub(super) fn start_ns(&self) -> Option<i64> {
+        (self.row.start != NO_START).then(|| self.store.scale.ns(self.row.start))
+    }
+
+    pub(super) fn duration_ns(&self) -> u64 {
+        if self.row.duration == LONG_DURATION
+            && let Some(long) = self.extra().and_then(|extra| extra.duration_ns)
+        {
+            return long;
+        }
+        if self.row.start == NO_START {
+            return self.row.duration;
+        }
+        let scale = self.store.scale;
+        let end = self.row.start.saturating_add(self.row.duration);
+        scale.ns(end).abs_diff(scale.ns(self.row.start))
+    }
+
+    pub(super) fn duration_us(&self) -> f64 {
+        self.extra()
+            .and_then(|extra| extra.duration_us)
+            .unwrap_or_else(|| self.duration_ns() as f64 / 1000.0)
+    }
+
+    pub(super) fn suspended_ns(&self) -> u64 {
+        self.extra().map_or(0, |extra| extra.suspended_ns)
+    }
+
+    pub(super) fn thread(&self) -> Option<u64> {
+        self.on().id
+    }
+
+    pub(super) fn rank(&self) -> Option<u32> {
+        self.on().rank
+    }
+
+    pub(super) fn parent(&self) -> Option<usize> {
+        if self.row.parent != NO_PARENT {
+            return Some(self.row.parent as usize);
+        }
+        self.extra().and_then(|extra| extra.parent)
+    }
+
+    pub(super) fn output_elements(&self) -> usize {
+        self.extra()
+            .and_then(|extra| extra.output_elements)
+            .unwrap_or_else(|| self.known().elements)
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.extra()
+            .and_then(|extra| extra.memory_bytes)
+            .unwrap_or_else(|| self.known().bytes)
+    }
+
+    pub(super) fn flops(&self) -> Option<u64> {
+        self.number(Fact::Flops)
+    }
+
+    pub(super) fn bytes_moved(&self) -> Option<u64> {
+        self.number(Fact::BytesMoved)
+    }
+
+    pub(super) fn meta(&self) -> Option<&'a BTreeMap<String, String>> {
+        self.extra().map(|extra| &extra.meta)
+    }
+
+    pub(super) fn to_entry(self) -> RecordedTraceEntry {
+        let known = self.known();
+        let extra = self.extra();
+        let mut entry = RecordedTraceEntry {
+            step: self.step(),
+            operation: self.operation().to_owned(),
+            device_id: self.device_id().map(str::to_owned),
+            duration_us: self.duration_us(),
+            output_elements: self.output_elements(),
+            memory_bytes: self.memory_bytes(),
+            start_us: extra
+                .and_then(|extra| extra.start_us)
+                .or_else(|| self.start_ns().map(|start| start as f64 / 1000.0)),
+            thread: self.thread(),
+            parent: self.parent(),
+            kind: known.kind,
+            outcome: self.outcome(),
+            rank: self.rank(),
+            ..RecordedTraceEntry::default()
+        };
+        if let Some(extra) = extra {
+            entry.suspended_us = extra
+                .suspended_us
+                .unwrap_or(extra.suspended_ns as f64 / 1000.0);
+            entry.meta.clone_from(&extra.meta);
+        }
+        self.copy_tensors(&mut entry);
+        entry
+    }
+
+    /// One walk over the signature, and one allocation for each vector that is not empty.
+    fn copy_tensors(&self, entry: &mut RecordedTraceEntry) {
+        let (mut inputs, mut outputs, mut typed_in, mut typed_out) = (0, 0, false, false);
+        for (header, dims) in self.parts() {
+            let typed = header.dtype() != super::DType::Unknown;
+            match header.role() {
+                Role::Input => {
+                    inputs += 1;
+                    typed_in |= typed;
+                }
+                Role::Output => {
+                    outputs += 1;
+                    typed_out |= typed;
+                }
+                Role::Fact if header.is_fact(Fact::Flops) => {
+                    entry.flops = dims.first().map(|&value| value as u64);
+                }
+                Role::Fact if header.is_fact(Fact::BytesMoved) => {
+                    entry.bytes_moved = dims.first().map(|&value| value as u64);
+                }
+                Role::Fact => {}
+            }
+        }
+        entry.input_shapes.reserve_exact(inputs);
+        if typed_in {
+            entry.input_dtypes.reserve_exact(inputs);
+        }
+        if typed_out {
+            entry.output_dtypes.reserve_exact(outputs);
+        }
+        let mut first_output = true;
+        for (header, dims) in self.parts() {
+            match header.role() {
+                Role::Input => {
+                    entry.input_shapes.push(dims.to_vec());
+                    if typed_in {
+                        entry.input_dtypes.push(header.dtype());
+                    }
+                }
+                Role::Output => {
+                    if first_output {
+                        entry.output_shape = dims.to_vec();
+                        first_output = false;
+                    } else {
+                        entry.more_outputs.push(dims.to_vec());
+                    }
+                    if typed_out {
+                        entry.output_dtypes.push(header.dtype());
+                    }
+                }
+                Role::Fact => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What follows an op to other threads and across `.await`.
+
+use super::{OpenOp, TraceRecorder};
+use crate::model::Outcome;
+use crate::model::assemble::{OpRef, RawExtra};
+use crate::model::chunk::{NO_PARENT, Steps};
+use crate::record::sink::TensorSink;
+use crate::record::site::Site;
+
+impl TraceRecorder {
+    /// The innermost open op, as other threads may refer to it.
+    pub(in crate::record) fn current(&self) -> Option<OpRef> {
+        let target = self.target.as_ref()?;
+        if self.parent == NO_PARENT {
+            return self.link;
+        }
+        Some(OpRef::OnThread {
+            uid: target.uid(),
+            step: self.parent,
+        })
+    }
+
+    /// Puts `op` around what begins next; give the result to [`unlink`](Self::unlink).
+    pub(in crate::record) fn link(&mut self, op: Option<OpRef>) -> Linked {
+        let linked = Linked {
+            parent: self.parent,
+            link: self.link,
+            generation: self.place.generation,
+        };
+        self.parent = NO_PARENT;
+        self.link = op;
+        linked
+    }
+
+    pub(in crate::record) fn unlink(&mut self, linked: Linked) {
+        if linked.generation == self.place.generation {
+            self.parent = linked.parent;
+            self.link = linked.link;
+        }
+    }
+
+    /// Describes the inputs of a task that is not on this thread's stack.
+    pub(in crate::record) fn describe_task(
+        &mut self,
+        site: &'static Site,
+        inputs: impl FnOnce(&mut TensorSink),
+    ) -> (Vec<usize>, Vec<(&'static str, String)>) {
+        let base = self.sink.begin(site.number());
+        self.sink.inputs(base, inputs);
+        (self.sink.take_words(base), self.sink.take_meta())
+    }
+
+    /// Appends a task that has ended on this thread.
+    pub(in crate::record) fn end_task(
+        &mut self,
+        task: EndedTask<'_>,
+        outputs: impl FnOnce(&mut TensorSink),
+    ) {
+        let end = self.now();
+        let around = self.parent;
+        let step = self.next_step as u32;
+        self.next_step += 1;
+        let base = self.sink.restore(task.words);
+        self.sink.begin_outputs();
+        outputs(&mut self.sink);
+        let outcome = self.outcome(task.outcome);
+        self.extras.push(RawExtra { step, ..task.extra });
+        let said = self.sink.said(base);
+        let op = OpenOp {
+            start: task.start,
+            steps: Steps::new(step, NO_PARENT),
+            said,
+            has_extra: true,
+        };
+        self.close(op, end, outcome);
+        self.parent = around;
+    }
+}
+
+/// What stood around an op before [`TraceRecorder::link`].
+#[derive(Debug, Clone, Copy)]
+pub(in crate::record) struct Linked {
+    parent: u32,
+    link: Option<OpRef>,
+    generation: u32,
+}
+
+/// A task that has run to its end, or been dropped before.
+pub(in crate::record) struct EndedTask<'a> {
+    pub(in crate::record) words: &'a [usize],
+    pub(in crate::record) start: u64,
+    pub(in crate::record) outcome: Outcome,
+    pub(in crate::record) extra: RawExtra,
+}
