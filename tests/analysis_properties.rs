@@ -1,99 +1,11 @@
 //! The described analyses against the same rules written out slowly, on random traces.
 
+mod random_traces;
+
 use proptest::prelude::*;
+use random_traces::{flat_trace, nested_trace};
 use std::collections::{BTreeMap, HashMap};
-use trace_runtime::{
-    RecordedExecutionTrace, RecordedTraceEntry, TraceAnalyzer, TraceStore, TraceView,
-};
-
-const NAMES: [&str; 6] = ["matmul", "relu", "all_reduce", "Send", "norm", "a b;c"];
-const DEVICES: [Option<&str>; 4] = [None, Some("cpu"), Some("cuda:0"), Some("cuda:1")];
-
-prop_compose! {
-    fn flat_entry()(
-        name in 0..NAMES.len(),
-        device in 0..DEVICES.len(),
-        us in prop_oneof![0.0..5.0f64, 0.0..1e7f64, Just(0.0), Just(1e-12)],
-        dims in prop::collection::vec(0usize..9, 0..4),
-    ) -> RecordedTraceEntry {
-        let mut entry = RecordedTraceEntry::new(0, NAMES[name]).with_output_shape(dims);
-        entry.device_id = DEVICES[device].map(str::to_owned);
-        entry.duration_us = us;
-        entry
-    }
-}
-
-fn flat_trace() -> impl Strategy<Value = RecordedExecutionTrace> {
-    prop::collection::vec(flat_entry(), 0..60).prop_map(|entries| {
-        let mut trace = RecordedExecutionTrace::new();
-        for (step, mut entry) in entries.into_iter().enumerate() {
-            entry.step = step;
-            trace.add_entry(entry);
-        }
-        trace
-    })
-}
-
-/// What happens on a thread, at whole microseconds: an op begins, or the innermost one ends.
-#[derive(Debug, Clone, Copy)]
-enum Event {
-    Begin(usize, usize),
-    End,
-}
-
-fn thread_events() -> impl Strategy<Value = Vec<(Event, u32)>> {
-    let event = prop_oneof![
-        (0..NAMES.len(), 0..DEVICES.len()).prop_map(|(name, device)| Event::Begin(name, device)),
-        Just(Event::End),
-    ];
-    prop::collection::vec((event, 0..5000u32), 0..40)
-}
-
-/// A trace of properly nested threads with all starts and parents; time passes in nanoseconds.
-fn nested_trace() -> impl Strategy<Value = RecordedExecutionTrace> {
-    prop::collection::vec(thread_events(), 1..4).prop_map(|threads| {
-        let mut entries: Vec<(i64, usize, RecordedTraceEntry, i64, Option<usize>)> = Vec::new();
-        for (thread, events) in threads.into_iter().enumerate() {
-            let (mut now, mut open): (i64, Vec<usize>) = (0, Vec::new());
-            for (event, passed) in events {
-                now += i64::from(passed);
-                match event {
-                    Event::Begin(name, device) => {
-                        let mut entry =
-                            RecordedTraceEntry::new(0, NAMES[name]).with_thread(thread as u64);
-                        entry.device_id = DEVICES[device].map(str::to_owned);
-                        open.push(entries.len());
-                        let parent = open.len().checked_sub(2).map(|above| open[above]);
-                        entries.push((now, entries.len(), entry, i64::MAX, parent));
-                    }
-                    Event::End => {
-                        if let Some(index) = open.pop() {
-                            entries[index].3 = now;
-                        }
-                    }
-                }
-            }
-            for index in open {
-                entries[index].3 = now;
-            }
-        }
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by_key(|&index| (entries[index].0, index));
-        let mut step_of = HashMap::new();
-        let mut trace = RecordedExecutionTrace::new();
-        for (step, index) in order.into_iter().enumerate() {
-            step_of.insert(index, step);
-            let (start, _, entry, end, parent) = &entries[index];
-            let mut entry = entry.clone();
-            entry.step = step;
-            entry.start_us = Some(*start as f64 / 1000.0);
-            entry.duration_us = (end - start) as f64 / 1000.0;
-            entry.parent = parent.map(|parent| step_of[&parent]);
-            trace.add_entry(entry);
-        }
-        trace
-    })
-}
+use trace_runtime::{RecordedExecutionTrace, TraceAnalyzer, TraceStore, TraceView};
 
 fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits()

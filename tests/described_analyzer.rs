@@ -1,5 +1,7 @@
 //! The described analyses, to the letter, on flat traces and with their edge cases.
 
+#![expect(clippy::float_cmp, reason = "the figures are exact")]
+
 use std::collections::HashMap;
 use std::time::Duration;
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};

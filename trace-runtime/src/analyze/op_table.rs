@@ -211,7 +211,9 @@ impl RowSums {
 
     fn row(&self, key: &impl RowKey, durations: &mut [u64]) -> OpRow {
         let count = durations.len();
-        let over = |part: u64, whole: f64| (part > 0 && whole > 0.0).then(|| part as f64 / whole);
+        let over =
+            |part: u64, whole: u64| (part > 0 && whole > 0).then(|| part as f64 / whole as f64);
+        let per_s = |part: u64, ns: u64| over(part, ns).map(|per_ns| per_ns * 1e9);
         OpRow {
             operation: key.operation().to_owned(),
             input_shapes: key.input_shapes(),
@@ -231,9 +233,9 @@ impl RowSums {
             bytes_moved: self.bytes_moved,
             flops: self.flops,
             flops_inferred: self.inferred,
-            flops_per_s: over(self.rated.flops, self.rated.flops_ns as f64 / 1e9),
-            bytes_per_s: over(self.rated.bytes, self.rated.bytes_ns as f64 / 1e9),
-            arithmetic_intensity: over(self.flops, self.working_bytes as f64),
+            flops_per_s: per_s(self.rated.flops, self.rated.flops_ns),
+            bytes_per_s: per_s(self.rated.bytes, self.rated.bytes_ns),
+            arithmetic_intensity: over(self.flops, self.working_bytes),
         }
     }
 }

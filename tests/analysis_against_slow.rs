@@ -1,0 +1,323 @@
+//! The analyses over time against slow, obvious versions of them, on random traces.
+
+mod random_traces;
+
+use proptest::prelude::*;
+use random_traces::{flat_trace, handed_off_trace, nested_trace};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use trace_runtime::analyze::{
+    Intervals, activity, by_op, by_shape, call_tree, critical_path, live_memory, self_times_ns,
+};
+use trace_runtime::model::{MemoryEvent, TraceStoreBuilder};
+use trace_runtime::{EntryView, RecordedExecutionTrace, TraceAnalyzer, TraceStore, TraceView};
+
+fn spans() -> impl Strategy<Value = Vec<(i64, i64)>> {
+    prop::collection::vec(
+        (-40..40i64, -3..20i64).prop_map(|(start, length)| (start, start + length)),
+        0..12,
+    )
+}
+
+/// Every moment on its own.
+fn moments(spans: &[(i64, i64)]) -> BTreeSet<i64> {
+    spans.iter().flat_map(|&(start, end)| start..end).collect()
+}
+
+fn span(view: &EntryView<'_>) -> (i64, i64) {
+    (view.start_ns().unwrap(), view.end_ns().unwrap())
+}
+
+/// The same trace with times rounded down to a few dozen moments, so that they can be told one by one.
+fn coarse(trace: &RecordedExecutionTrace) -> RecordedExecutionTrace {
+    let mut coarse = trace.clone();
+    for (entry, view) in coarse.entries.iter_mut().zip(trace.views()) {
+        let (start, end) = span(&view);
+        entry.start_us = Some((start / 400) as f64 / 1000.0);
+        entry.duration_us = (end / 400 - start / 400) as f64 / 1000.0;
+    }
+    coarse
+}
+
+/// For each moment of a thread the index of the entry that is innermost then: the last to begin of
+/// those that run.
+fn innermost(trace: &RecordedExecutionTrace, thread: u64, at: i64) -> Option<usize> {
+    trace
+        .views()
+        .enumerate()
+        .filter(|(_, view)| view.thread() == Some(thread))
+        .filter(|(_, view)| span(view).0 <= at && at < span(view).1)
+        .map(|(index, _)| index)
+        .last()
+}
+
+fn threads_of(trace: &RecordedExecutionTrace) -> BTreeSet<u64> {
+    trace.views().filter_map(|view| view.thread()).collect()
+}
+
+fn end_of(trace: &RecordedExecutionTrace) -> i64 {
+    trace.views().map(|view| span(&view).1).max().unwrap_or(0)
+}
+
+proptest! {
+    #[test]
+    fn sets_of_moments_are_sets_of_moments(a in spans(), b in spans()) {
+        let (one, two): (Intervals, Intervals) = (a.iter().copied().collect(), b.iter().copied().collect());
+        let (a, b) = (moments(&a), moments(&b));
+        prop_assert_eq!(one.length(), a.len() as u64);
+        prop_assert_eq!(moments(one.union(&two).as_slice()), &a | &b);
+        prop_assert_eq!(moments(one.intersection(&two).as_slice()), &a & &b);
+        prop_assert_eq!(moments(one.difference(&two).as_slice()), &a - &b);
+        for set in [&one, &two, &one.union(&two), &one.intersection(&two), &one.difference(&two)] {
+            prop_assert!(set.as_slice().iter().all(|(start, end)| start < end));
+            prop_assert!(set.as_slice().windows(2).all(|pair| pair[0].1 <= pair[1].0));
+        }
+    }
+
+    #[test]
+    fn self_time_is_the_time_as_innermost(trace in nested_trace()) {
+        let trace = coarse(&trace);
+        let mut expected = vec![0u64; trace.entries.len()];
+        for thread in threads_of(&trace) {
+            for at in 0..end_of(&trace) {
+                if let Some(index) = innermost(&trace, thread, at) {
+                    expected[index] += 1;
+                }
+            }
+        }
+        prop_assert_eq!(self_times_ns(&trace), expected);
+    }
+
+    #[test]
+    fn devices_are_busy_while_an_entry_of_theirs_runs(trace in nested_trace()) {
+        let trace = coarse(&trace);
+        let found = activity(&trace);
+        let devices: BTreeSet<&str> = trace.views().filter_map(|view| view.device_id()).collect();
+        prop_assert_eq!(found.devices.len(), devices.len());
+        for row in &found.devices {
+            let on = |view: &EntryView<'_>| view.device_id() == Some(row.device.as_str());
+            let all: Vec<_> = trace.views().filter(on).map(|view| span(&view)).collect();
+            let busy = moments(&all);
+            prop_assert_eq!(row.busy_ns, busy.len() as u64);
+            let first = all.iter().map(|span| span.0).min().unwrap();
+            let last = all.iter().map(|span| span.1).max().unwrap();
+            prop_assert_eq!(row.span_ns, last.abs_diff(first));
+            prop_assert_eq!(row.idle_ns, row.span_ns - row.busy_ns);
+            let (mut compute, mut communication) = (BTreeSet::new(), BTreeSet::new());
+            for thread in threads_of(&trace) {
+                for at in 0..end_of(&trace) {
+                    let Some(index) = innermost(&trace, thread, at) else { continue };
+                    let entry = &trace.entries[index];
+                    if entry.device_id.as_deref() != Some(row.device.as_str()) {
+                        continue;
+                    }
+                    let communicates = ["all_reduce", "Send"].contains(&entry.operation.as_str());
+                    if communicates { communication.insert(at) } else { compute.insert(at) };
+                }
+            }
+            prop_assert_eq!(row.compute_ns, compute.len() as u64);
+            prop_assert_eq!(row.communication_ns, communication.len() as u64);
+            prop_assert_eq!(row.overlap_ns, (&communication & &compute).len() as u64);
+            prop_assert_eq!(row.exposed_communication_ns, (&communication - &compute).len() as u64);
+        }
+    }
+
+    #[test]
+    fn the_critical_path_is_the_longest_chain(trace in handed_off_trace()) {
+        let trace = coarse(&trace);
+        let path = critical_path(&trace);
+        prop_assert_eq!(path.length_ns, longest_chain(&trace));
+        prop_assert_eq!(path.ops.iter().map(|op| op.path_ns).sum::<u64>(), path.length_ns);
+        prop_assert_eq!(path.steps.iter().map(|step| step.1).sum::<u64>(), path.length_ns);
+        prop_assert!(path.length_ns <= path.span_ns);
+    }
+
+    #[test]
+    fn figures_of_an_op_are_those_of_its_sorted_durations(
+        trace in prop_oneof![flat_trace(), nested_trace()],
+    ) {
+        let mut durations: HashMap<(String, bool), Vec<u64>> = HashMap::new();
+        for view in trace.views() {
+            let accelerator = view.device_id().is_some_and(|device| device != "cpu");
+            let key = (view.operation().to_owned(), accelerator);
+            durations.entry(key).or_default().push(view.duration_ns());
+        }
+        let rows = by_op(&trace);
+        prop_assert_eq!(rows.len(), durations.len());
+        for row in rows {
+            let mut sorted = durations[&(row.operation.clone(), row.accelerator)].clone();
+            sorted.sort_unstable();
+            // The first value that at least this share of all values do not exceed.
+            let rank = |percent: usize| {
+                let enough = |value: &&u64| {
+                    sorted.iter().filter(|other| other <= value).count() * 100 >= percent * sorted.len()
+                };
+                *sorted.iter().find(enough).unwrap()
+            };
+            prop_assert_eq!(row.count, sorted.len());
+            prop_assert_eq!(row.sum_ns, sorted.iter().sum::<u64>());
+            prop_assert_eq!(row.mean_ns, row.sum_ns / row.count as u64);
+            prop_assert_eq!([row.min_ns, row.max_ns], [sorted[0], sorted[sorted.len() - 1]]);
+            prop_assert_eq!([row.p50_ns, row.p95_ns, row.p99_ns], [rank(50), rank(95), rank(99)]);
+        }
+    }
+
+    #[test]
+    fn the_call_tree_holds_every_entry_once(trace in handed_off_trace()) {
+        let tree = call_tree(&trace);
+        let count: usize = tree.nodes.iter().map(|node| node.count).sum();
+        prop_assert_eq!(count, trace.entries.len());
+        let self_ns: u64 = tree.nodes.iter().map(|node| node.self_ns).sum();
+        prop_assert_eq!(self_ns, self_times_ns(&trace).iter().sum::<u64>());
+        // Each node's path from its depth, against each entry's path from its parents.
+        let mut paths: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        for view in trace.views() {
+            let mut path = vec![view.operation().to_owned()];
+            let mut parent = view.parent();
+            while let Some(step) = parent {
+                path.push(trace.entries[step].operation.clone());
+                parent = trace.entries[step].parent;
+            }
+            path.reverse();
+            *paths.entry(path).or_default() += 1;
+        }
+        let mut found = BTreeMap::new();
+        let mut stack: Vec<String> = Vec::new();
+        for node in &tree.nodes {
+            stack.truncate(node.depth);
+            stack.push(node.operation.clone());
+            found.insert(stack.clone(), node.count);
+        }
+        prop_assert_eq!(found, paths);
+    }
+
+    #[test]
+    fn live_memory_is_what_was_taken_and_not_given_back(
+        blocks in prop::collection::vec((0..50i64, 1..50i64, 1..1000i64, any::<bool>()), 0..20),
+    ) {
+        // A block is taken, and given back some time later unless the trace ends before.
+        let mut events: Vec<(i64, i64, u64)> = Vec::new();
+        for (address, &(start, length, bytes, freed)) in blocks.iter().enumerate() {
+            events.push((start, bytes, address as u64));
+            if freed {
+                events.push((start + length, -bytes, address as u64));
+            }
+        }
+        events.sort_by_key(|event| event.0);
+        let mut builder = TraceStoreBuilder::new();
+        for &(at_ns, bytes, address) in &events {
+            builder.push_memory(&MemoryEvent {
+                at_ns,
+                bytes,
+                device_id: "cuda:0",
+                rank: None,
+                during: None,
+                address: Some(address),
+                allocated: None,
+            });
+        }
+        let found = live_memory(&builder.finish());
+        prop_assert_eq!(found.len(), usize::from(!blocks.is_empty()));
+        for memory in found {
+            prop_assert!(!memory.upper_bound);
+            let live = |at: i64| -> i64 {
+                let taken = blocks.iter().filter(|(start, length, _, freed)| {
+                    *start <= at && (!freed || at < start + length)
+                });
+                taken.map(|block| block.2).sum()
+            };
+            for &(at, bytes) in &memory.curve {
+                prop_assert_eq!(bytes as i64, live(at), "{}", at);
+            }
+            // Frees and allocations at one moment may reach a peak between them.
+            let highest = (0..100).map(live).max().unwrap();
+            prop_assert!(memory.peak_bytes as i64 >= highest);
+            let held: u64 = memory.holders.iter().map(|holder| holder.bytes).sum();
+            prop_assert_eq!(held, memory.peak_bytes);
+        }
+    }
+
+    #[test]
+    fn outputs_nobody_freed_are_an_upper_bound(trace in flat_trace()) {
+        for memory in live_memory(&trace) {
+            prop_assert!(memory.upper_bound);
+            let on = trace.views().filter(|view| view.device_id() == memory.device.as_deref());
+            let sum: u64 = on.map(|view| view.memory_bytes() as u64).sum();
+            prop_assert_eq!(memory.peak_bytes, sum);
+        }
+    }
+
+    #[test]
+    fn both_storages_give_equal_analyses(trace in prop_oneof![flat_trace(), handed_off_trace()]) {
+        let store = TraceStore::try_from(&trace).unwrap();
+        prop_assert_eq!(by_op(&trace), by_op(&store));
+        prop_assert_eq!(by_shape(&trace), by_shape(&store));
+        prop_assert_eq!(activity(&trace), activity(&store));
+        prop_assert_eq!(critical_path(&trace), critical_path(&store));
+        prop_assert_eq!(call_tree(&trace), call_tree(&store));
+        prop_assert_eq!(live_memory(&trace), live_memory(&store));
+        prop_assert_eq!(trace.report(), store.report());
+        // The described totals and the tables agree.
+        let mut totals: HashMap<String, u64> = HashMap::new();
+        for row in by_op(&trace) {
+            *totals.entry(row.operation).or_default() += row.self_ns;
+        }
+        for (name, summary) in TraceAnalyzer::operation_summary(&trace) {
+            let table = totals[&name] as f64 / 1000.0;
+            let slack = 0.001 * summary.count as f64;
+            prop_assert!((summary.self_duration_us - table).abs() <= slack, "{name}");
+        }
+    }
+}
+
+/// Index, span, thread and parent of an entry whose parent ran on another thread.
+type Handed = (usize, (i64, i64), u64, Option<usize>);
+
+/// The longest chain, moment by moment: on each thread the best so far grows by one while something
+/// runs, and passes to another thread where work is handed off and where it comes back.
+fn longest_chain(trace: &RecordedExecutionTrace) -> u64 {
+    let mut best: BTreeMap<u64, u64> = threads_of(trace).into_iter().map(|id| (id, 0)).collect();
+    let entries: Vec<Handed> = trace
+        .views()
+        .enumerate()
+        .map(|(index, view)| (index, span(&view), view.thread().unwrap(), view.parent()))
+        .filter(|(_, _, thread, parent)| {
+            parent.is_some_and(|step| trace.entries[step].thread != Some(*thread))
+        })
+        .collect();
+    for at in 0..=end_of(trace) {
+        let join = |best: &mut BTreeMap<u64, u64>, from: u64, to: u64| {
+            let longest = best[&from].max(best[&to]);
+            best.insert(to, longest);
+        };
+        let comes_back = |(_, (_, end), thread, parent): &Handed| {
+            let view: EntryView<'_> = (&trace.entries[parent.unwrap()]).into();
+            (*end <= span(&view).1).then(|| (*thread, view.thread().unwrap()))
+        };
+        for entry in entries
+            .iter()
+            .rev()
+            .filter(|(_, span, ..)| span.1 == at && span.0 < at)
+        {
+            if let Some((from, to)) = comes_back(entry) {
+                join(&mut best, from, to);
+            }
+        }
+        for (_, _, thread, parent) in entries.iter().filter(|(_, span, ..)| span.0 == at) {
+            let from = trace.entries[parent.unwrap()].thread.unwrap();
+            join(&mut best, from, *thread);
+        }
+        for entry in entries
+            .iter()
+            .rev()
+            .filter(|(_, span, ..)| span.1 == at && span.0 == at)
+        {
+            if let Some((from, to)) = comes_back(entry) {
+                join(&mut best, from, to);
+            }
+        }
+        for (&thread, chain) in &mut best {
+            *chain += u64::from(innermost(trace, thread, at).is_some());
+        }
+    }
+    best.into_values().max().unwrap_or(0)
+}

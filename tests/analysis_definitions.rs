@@ -1,0 +1,511 @@
+//! Each analysis on the smallest trace that shows its definition.
+
+use std::time::Duration;
+use trace_runtime::analyze::{
+    MachinePeaks, Verdict, activity, by_op, by_shape, call_tree, collectives, critical_path, diff,
+    live_memory, outcomes, overhead_ns, roofline, too_short_to_trust,
+};
+use trace_runtime::model::{MemoryEvent, NewEntry, ThreadIndex, TraceStoreBuilder};
+use trace_runtime::{
+    DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStore,
+};
+
+/// An entry on a device's row.
+fn on<'a>(
+    device: &'a str,
+    thread: ThreadIndex,
+    kind: OpKind,
+    name: &'a str,
+    start: i64,
+    end: i64,
+) -> NewEntry<'a> {
+    NewEntry {
+        device_id: Some(device),
+        kind: Some(kind),
+        ..NewEntry::new(name, thread, start, (end - start) as u64)
+    }
+}
+
+#[test]
+fn communication_is_exposed_where_nothing_computes() {
+    let mut builder = TraceStoreBuilder::new();
+    let (compute, network) = (
+        builder.thread(Some(7), Some(0), None),
+        builder.thread(Some(8), Some(0), None),
+    );
+    for entry in [
+        on("cuda:0", compute, OpKind::Compute, "matmul", 0, 100),
+        on(
+            "cuda:0",
+            network,
+            OpKind::Communication,
+            "all_reduce",
+            60,
+            150,
+        ),
+        on("cuda:0", compute, OpKind::Memory, "copy", 140, 170),
+        on("cuda:0", compute, OpKind::Compute, "norm", 200, 210),
+    ] {
+        builder.push(&entry).unwrap();
+    }
+    let found = activity(&builder.finish());
+    let row = &found.devices[0];
+    assert_eq!(
+        (row.rank, row.device.as_str(), row.entries),
+        (Some(0), "cuda:0", 4)
+    );
+    assert_eq!((row.span_ns, row.busy_ns, row.idle_ns), (210, 180, 30));
+    assert_eq!(
+        (row.compute_ns, row.communication_ns, row.memory_ns),
+        (110, 90, 30)
+    );
+    assert_eq!(
+        (
+            row.overlap_ns,
+            row.exposed_communication_ns,
+            row.exposed_memory_ns
+        ),
+        (40, 50, 20)
+    );
+    assert_eq!(row.overlap_share(), Some(40.0 / 90.0));
+    assert_eq!(found.ranks[0].busy_ns, 180);
+    assert_eq!(found.imbalance, None);
+}
+
+#[test]
+fn an_uneven_spread_costs_what_the_busiest_has_over_the_mean() {
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(None, None, None);
+    for (device, end) in [("cuda:0", 100), ("cuda:1", 40), ("cpu", 500)] {
+        builder
+            .push(&on(device, thread, OpKind::Compute, "matmul", 0, end))
+            .unwrap();
+    }
+    let cost = activity(&builder.finish()).imbalance.unwrap();
+    assert_eq!(
+        (
+            cost.devices,
+            cost.max_busy_ns,
+            cost.mean_busy_ns,
+            cost.cost_ns
+        ),
+        (2, 100, 70, 30)
+    );
+}
+
+/// Two calls of an all-reduce on two ranks; rank 1 is 30 and 10 late.
+fn two_ranks() -> TraceStore {
+    let mut builder = TraceStoreBuilder::new();
+    let threads = [0, 1].map(|rank| builder.thread(Some(1), Some(rank), None));
+    let mut entries = Vec::new();
+    for (rank, start, reduce) in [(0, 0, 50), (1, 0, 80), (0, 100, 200), (1, 100, 210)] {
+        let thread = threads[rank];
+        entries.push(NewEntry::new(
+            "matmul",
+            thread,
+            start,
+            (reduce - start) as u64,
+        ));
+        let end = if start == 0 { 100 } else { 240 };
+        let inputs: &[(&[usize], DType)] = &[(&[250], DType::F32)];
+        entries.push(NewEntry {
+            inputs,
+            ..NewEntry::new("all_reduce", thread, reduce, (end - reduce) as u64)
+        });
+    }
+    entries.sort_by_key(|entry| entry.start_ns);
+    for entry in &entries {
+        builder.push(entry).unwrap();
+    }
+    builder.finish()
+}
+
+#[test]
+fn a_rank_waits_at_a_collective_until_the_last_one_starts() {
+    let found = collectives(&two_ranks());
+    assert_eq!(found.len(), 1);
+    let reduce = &found[0];
+    assert_eq!(
+        (reduce.operation.as_str(), reduce.calls, reduce.ranks),
+        ("all_reduce", 2, 2)
+    );
+    assert_eq!(reduce.transfer_ns, 20 + 30);
+    assert_eq!(reduce.wait_ns, [(0, 30 + 10), (1, 0)]);
+    assert_eq!(reduce.bytes, 2000);
+    // 2(n−1)/n is 1 for two ranks.
+    assert_eq!(reduce.bus_bytes_per_s, Some(2000.0 / 50e-9));
+}
+
+#[test]
+fn sends_and_single_ranks_are_no_collectives() {
+    let mut builder = TraceStoreBuilder::new();
+    for rank in [0, 1] {
+        let thread = builder.thread(None, Some(rank), None);
+        builder.push(&NewEntry::new("send", thread, 0, 10)).unwrap();
+    }
+    let alone = builder.thread(None, Some(0), None);
+    builder
+        .push(&NewEntry::new("all_gather", alone, 20, 10))
+        .unwrap();
+    assert!(collectives(&builder.finish()).is_empty());
+}
+
+#[test]
+fn the_critical_path_joins_at_the_late_rank() {
+    let path = critical_path(&two_ranks());
+    // Rank 1 computes 80, both transfer 20; then rank 1 again computes 110 and both transfer 30.
+    assert_eq!((path.length_ns, path.span_ns), (240, 240));
+    let ops: Vec<_> = path
+        .ops
+        .iter()
+        .map(|op| (op.operation.as_str(), op.path_ns))
+        .collect();
+    assert_eq!(ops, [("matmul", 190), ("all_reduce", 50)]);
+}
+
+#[test]
+fn the_critical_path_runs_through_work_rather_than_through_waiting_for_it() {
+    let mut builder = TraceStoreBuilder::new();
+    let (main, worker) = (
+        builder.thread(Some(1), None, None),
+        builder.thread(Some(2), None, None),
+    );
+    let scatter = builder
+        .push(&NewEntry::new("scatter", main, 0, 100))
+        .unwrap();
+    for (start, end) in [(10, 50), (60, 90)] {
+        let work = NewEntry::new("work", worker, start, (end - start) as u64);
+        builder
+            .push(&NewEntry {
+                parent: Some(scatter),
+                ..work
+            })
+            .unwrap();
+    }
+    let path = critical_path(&builder.finish());
+    let ops: Vec<_> = path
+        .ops
+        .iter()
+        .map(|op| (op.operation.as_str(), op.path_ns))
+        .collect();
+    assert_eq!(ops, [("work", 70), ("scatter", 30)]);
+    assert_eq!(path.steps, [(0, 10), (1, 40), (0, 10), (2, 30), (0, 10)]);
+    assert_eq!(critical_path(&RecordedExecutionTrace::new()).length_ns, 0);
+}
+
+#[test]
+fn the_peak_is_held_by_the_ops_that_took_the_memory() {
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(None, None, None);
+    let ops: Vec<_> = ["load", "matmul"]
+        .iter()
+        .map(|name| builder.push(&NewEntry::new(name, thread, 0, 100)).unwrap())
+        .collect();
+    let event = |at_ns, bytes, during, address| MemoryEvent {
+        at_ns,
+        bytes,
+        device_id: "cuda:0",
+        rank: None,
+        during,
+        address: Some(address),
+        allocated: None,
+    };
+    // Block 9 is from before the trace.
+    for event in [
+        event(10, 100, Some(ops[0]), 1),
+        event(20, 300, Some(ops[1]), 2),
+        event(30, -300, None, 2),
+        event(40, -50, None, 9),
+        event(50, -100, None, 1),
+    ] {
+        builder.push_memory(&event);
+    }
+    let found = live_memory(&builder.finish());
+    let memory = &found[0];
+    assert_eq!(
+        (memory.peak_bytes, memory.peak_at_ns, memory.upper_bound),
+        (450, 20, false)
+    );
+    assert_eq!(
+        memory.curve,
+        [(10, 150), (20, 450), (30, 150), (40, 100), (50, 0)]
+    );
+    let held: Vec<_> = memory
+        .holders
+        .iter()
+        .map(|one| (one.operation.as_deref(), one.bytes))
+        .collect();
+    assert_eq!(
+        held,
+        [(Some("matmul"), 300), (Some("load"), 100), (None, 50)]
+    );
+}
+
+#[test]
+fn what_the_allocator_counts_itself_is_believed() {
+    let mut builder = TraceStoreBuilder::new();
+    builder.push_memory(&MemoryEvent {
+        at_ns: 1,
+        bytes: 8,
+        device_id: "cpu",
+        rank: None,
+        during: None,
+        address: None,
+        allocated: Some(4096),
+    });
+    assert_eq!(live_memory(&builder.finish())[0].peak_bytes, 4096);
+}
+
+fn repeated(
+    name: &str,
+    shape: usize,
+    durations: impl IntoIterator<Item = u64>,
+) -> RecordedExecutionTrace {
+    let mut trace = RecordedExecutionTrace::new();
+    for (step, ns) in durations.into_iter().enumerate() {
+        let entry = RecordedTraceEntry::new(step, name).with_input_shapes(vec![vec![shape]]);
+        trace.add_entry(entry.with_duration(Duration::from_nanos(ns)));
+    }
+    trace
+}
+
+#[test]
+fn a_diff_tells_change_from_noise() {
+    let verdict = |before: &RecordedExecutionTrace, after: &RecordedExecutionTrace| {
+        diff(before, after, 0.05).rows[0].verdict
+    };
+    let steady = |ns: u64| repeated("matmul", 8, (0..20).map(|i| ns + i % 3));
+    let noisy = |ns: u64| repeated("matmul", 8, (0..8).map(|i| ns + (i * 7919) % 900));
+    assert_eq!(verdict(&steady(1000), &steady(1200)), Verdict::Slower);
+    assert_eq!(verdict(&steady(1200), &steady(1000)), Verdict::Faster);
+    assert_eq!(verdict(&steady(1000), &steady(1010)), Verdict::Same);
+    assert_eq!(verdict(&noisy(1000), &noisy(1200)), Verdict::Noise);
+    let twice = |ns: u64| repeated("matmul", 8, [ns, ns]);
+    assert_eq!(
+        verdict(&twice(1000), &twice(9000)),
+        Verdict::Noise,
+        "two runs tell nothing"
+    );
+    assert_eq!(verdict(&steady(0), &steady(0)), Verdict::Same);
+}
+
+#[test]
+fn a_diff_goes_by_shape_and_says_what_came_and_went() {
+    let before = repeated("matmul", 8, vec![100; 9]);
+    let after = repeated("matmul", 16, vec![100; 9]);
+    let rows: Vec<_> = diff(&before, &after, 0.05)
+        .rows
+        .into_iter()
+        .map(|row| (row.input_shapes[0][0], row.verdict, row.ratio))
+        .collect();
+    assert_eq!(
+        rows,
+        [(8, Verdict::Removed, None), (16, Verdict::Added, None)]
+    );
+}
+
+#[test]
+fn only_slowdowns_that_matter_fail_a_build() {
+    let mut before = repeated("matmul", 8, vec![100_000; 20]);
+    let mut after = before.clone();
+    for (trace, ns) in [(&mut before, 10), (&mut after, 20)] {
+        for step in 20..40 {
+            trace.add_entry(
+                RecordedTraceEntry::new(step, "tiny").with_duration(Duration::from_nanos(ns)),
+            );
+        }
+    }
+    let found = diff(&before, &after, 0.05);
+    assert!(found.rows.iter().any(|row| row.verdict == Verdict::Slower));
+    assert_eq!(found.slowdowns_over(0.05).count(), 0);
+    let slower = diff(&before, &repeated("matmul", 8, vec![120_000; 20]), 0.05);
+    assert_eq!(slower.slowdowns_over(0.05).count(), 1);
+    assert_eq!(slower.slowdowns_over(0.25).count(), 0);
+    assert_eq!(slower.rows[0].ratio, Some(1.2));
+}
+
+#[test]
+fn an_op_is_bound_by_memory_below_the_ridge() {
+    let mut trace = RecordedExecutionTrace::new();
+    let mut matmul = RecordedTraceEntry::new(0, "matmul").with_duration(Duration::from_micros(1));
+    (matmul.flops, matmul.bytes_moved) = (Some(4000), Some(100));
+    let mut add = RecordedTraceEntry::new(1, "add").with_duration(Duration::from_micros(1));
+    (add.flops, add.bytes_moved) = (Some(100), Some(400));
+    trace.add_entry(matmul);
+    trace.add_entry(add);
+    let peaks = MachinePeaks {
+        flops_per_s: 8e9,
+        bytes_per_s: 8e8,
+    };
+    let points = roofline(&by_op(&trace), &peaks);
+    let shown: Vec<_> = points
+        .iter()
+        .map(|point| {
+            (
+                point.operation.as_str(),
+                point.memory_bound,
+                point.attainable_flops_per_s,
+                point.efficiency,
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [("matmul", false, 8e9, 0.5), ("add", true, 2e8, 0.5)]
+    );
+}
+
+#[test]
+fn peaks_are_read_from_the_trace() {
+    let trace = RecordedExecutionTrace::new()
+        .with_metadata("peak_flops_per_s", "1e12")
+        .with_metadata("peak_bytes_per_s", "5e10");
+    let peaks = MachinePeaks::of(&trace).unwrap();
+    assert_eq!((peaks.flops_per_s, peaks.bytes_per_s), (1e12, 5e10));
+    assert_eq!(MachinePeaks::of(&RecordedExecutionTrace::new()), None);
+}
+
+#[test]
+fn an_op_under_ten_times_its_cost_is_not_trusted() {
+    let mut trace = repeated("tiny", 1, vec![300; 5]).with_metadata("overhead_ns", "40");
+    trace.add_entry(RecordedTraceEntry::new(5, "long").with_duration(Duration::from_nanos(400)));
+    assert_eq!(overhead_ns(&trace), Some(40));
+    let found = too_short_to_trust(&by_op(&trace), 40);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].operation.as_str(), found[0].count, found[0].p50_ns),
+        ("tiny", 5, 300)
+    );
+    let unsaid = RecordedExecutionTrace::new().with_metadata("overhead_ns", "much");
+    assert_eq!(overhead_ns(&unsaid), None);
+}
+
+#[test]
+fn outcomes_list_ops_that_did_not_end_well() {
+    let mut trace = repeated("load", 1, vec![1; 4]);
+    for (entry, outcome) in
+        trace
+            .entries
+            .iter_mut()
+            .zip([Outcome::Error, Outcome::Error, Outcome::Panicked])
+    {
+        entry.outcome = outcome;
+    }
+    trace.add_entry(RecordedTraceEntry::new(4, "fine"));
+    let found = outcomes(&trace);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (
+            found[0].count,
+            found[0].errors,
+            found[0].panics,
+            found[0].not_ok()
+        ),
+        (4, 2, 1, 3)
+    );
+}
+
+#[test]
+fn an_op_of_several_shapes_has_a_row_for_each() {
+    let mut trace = repeated("matmul", 8, vec![10; 3]);
+    trace.add_entry(RecordedTraceEntry::new(3, "matmul").with_duration(Duration::from_nanos(40)));
+    let rows: Vec<_> = by_shape(&trace)
+        .into_iter()
+        .map(|row| (row.input_shapes.unwrap(), row.count, row.self_ns))
+        .collect();
+    assert_eq!(rows, [(vec![], 1, 40), (vec![vec![8]], 3, 30)]);
+    assert_eq!(by_op(&trace)[0].count, 4);
+}
+
+#[test]
+fn given_flops_win_over_inferred_ones() {
+    let mut trace = RecordedExecutionTrace::new();
+    let entry = RecordedTraceEntry::new(0, "matmul")
+        .with_input_shapes(vec![vec![2, 3], vec![3, 5]])
+        .with_duration(Duration::from_nanos(30));
+    trace.add_entry(entry.clone());
+    let inferred = &by_op(&trace)[0];
+    assert_eq!((inferred.flops, inferred.flops_inferred), (60, true));
+    assert_eq!(inferred.flops_per_s, Some(2e9));
+    trace.entries[0].flops = Some(7);
+    let given = &by_op(&trace)[0];
+    assert_eq!((given.flops, given.flops_inferred), (7, false));
+}
+
+#[test]
+fn an_op_that_starts_work_elsewhere_has_no_rate() {
+    let mut builder = TraceStoreBuilder::new();
+    let (host, stream) = (
+        builder.thread(Some(1), None, None),
+        builder.thread(Some(7), None, None),
+    );
+    let inputs: &[(&[usize], DType)] = &[(&[2, 3], DType::F32), (&[3, 5], DType::F32)];
+    let outer = builder.push(&NewEntry::new("layer", host, 0, 100)).unwrap();
+    let matmul = NewEntry {
+        inputs,
+        parent: Some(outer),
+        ..NewEntry::new("matmul", host, 10, 20)
+    };
+    let matmul = builder.push(&matmul).unwrap();
+    let kernel = on("cuda:0", stream, OpKind::Compute, "gemm", 25, 90);
+    builder
+        .push(&NewEntry {
+            parent: Some(matmul),
+            ..kernel
+        })
+        .unwrap();
+    let rows = by_op(&builder.finish());
+    let row = rows.iter().find(|row| row.operation == "matmul").unwrap();
+    assert_eq!(
+        (row.flops, row.flops_per_s, row.bytes_per_s),
+        (60, None, None)
+    );
+}
+
+#[test]
+fn the_call_tree_merges_equal_stacks_longest_first() {
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(None, None, None);
+    for start in [0, 100] {
+        let layer = builder
+            .push(&NewEntry::new("layer", thread, start, 90))
+            .unwrap();
+        for (name, at, ns) in [("norm", 0, 10), ("matmul", 20, 50)] {
+            let entry = NewEntry::new(name, thread, start + at, ns);
+            builder
+                .push(&NewEntry {
+                    parent: Some(layer),
+                    ..entry
+                })
+                .unwrap();
+        }
+    }
+    let tree: Vec<_> = call_tree(&builder.finish())
+        .nodes
+        .into_iter()
+        .map(|node| {
+            (
+                node.depth,
+                node.operation,
+                node.count,
+                node.total_ns,
+                node.self_ns,
+            )
+        })
+        .collect();
+    let expected = [
+        (0, "layer", 2, 180, 60),
+        (1, "matmul", 2, 100, 100),
+        (1, "norm", 2, 20, 20),
+    ];
+    assert_eq!(
+        tree,
+        expected.map(|(depth, name, count, total, own)| (
+            depth,
+            name.to_owned(),
+            count,
+            total,
+            own
+        ))
+    );
+}
