@@ -7,8 +7,8 @@ mod graph;
 mod tree;
 
 use graph::{HIDDEN, INPUTS, OUTPUTS, train};
-use std::collections::BTreeMap;
-use trace_runtime::{OpKind, Session, TraceAnalyzer};
+use std::collections::{BTreeMap, BTreeSet};
+use trace_runtime::{OpKind, RecordedTraceEntry, Session, TraceAnalyzer};
 
 const ROWS: [usize; 3] = [8, 24, 8];
 const STEPS: usize = 2;
@@ -45,10 +45,12 @@ fn devices_compute_their_rows_and_sum_their_gradients() {
     assert_eq!(tree::depth(&trace), 2);
 
     for entry in &trace.entries {
-        let device = entry.device_id.as_deref().expect("every op has a device");
-        let step = tree::parent(&trace, entry).unwrap_or(entry);
+        if entry.operation == "step" {
+            assert_eq!((entry.parent, &entry.device_id), (None, &None));
+            continue;
+        }
+        let step = tree::parent(&trace, entry).expect("everything happens in a step");
         assert_eq!(step.operation, "step");
-        assert_eq!(step.device_id.as_deref(), Some(device));
         if entry.operation == "all_reduce" {
             assert_eq!(entry.kind, Some(OpKind::Communication));
             assert_ne!(entry.thread, step.thread);
@@ -63,8 +65,12 @@ fn devices_compute_their_rows_and_sum_their_gradients() {
 
     for (index, rows) in ROWS.into_iter().enumerate() {
         let device = format!("npu:{index}");
+        let here = |entry: &&RecordedTraceEntry| entry.device_id.as_deref() == Some(&device);
+        let computed = tree::of(&trace, "matmul").filter(here);
+        let threads: BTreeSet<_> = computed.map(|entry| entry.thread).collect();
+        assert_eq!(threads.len(), 1, "{device} computes on one thread");
         let shapes: Vec<_> = tree::of(&trace, "matmul")
-            .filter(|entry| entry.device_id.as_deref() == Some(&device))
+            .filter(here)
             .map(|entry| entry.input_shapes.clone())
             .take(5)
             .collect();

@@ -84,7 +84,7 @@ fn products(new: usize, before: usize) -> Vec<[[usize; 2]; 2]> {
         vocabulary,
         ..
     } = CONFIG;
-    let (head, all) = (CONFIG.head_width(), before + new);
+    let (head, all) = (width / heads, before + new);
     let mut products = Vec::new();
     for _ in 0..CONFIG.layers {
         products.extend([[[new, width], [width, width]]; 3]);

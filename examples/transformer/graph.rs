@@ -19,12 +19,6 @@ pub(crate) struct Config {
     pub(crate) context: usize,
 }
 
-impl Config {
-    pub(crate) fn head_width(&self) -> usize {
-        self.width / self.heads
-    }
-}
-
 /// A model with random weights, the same for the same seed.
 pub(crate) struct Transformer {
     config: Config,

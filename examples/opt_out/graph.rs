@@ -1,0 +1,20 @@
+//! Two annotated functions, one inside the other, and one that is not.
+
+use trace_runtime::traced_op;
+
+#[traced_op]
+pub(crate) fn sum_of_squares(x: &[f32]) -> f32 {
+    x.iter().map(|x| square(std::slice::from_ref(x))).sum()
+}
+
+#[traced_op]
+#[inline(never)]
+pub(crate) fn square(x: &[f32]) -> f32 {
+    x[0] * x[0]
+}
+
+#[allow(dead_code, reason = "the comparison is the example's, not the test's")]
+#[inline(never)]
+pub(crate) fn plain_square(x: &[f32]) -> f32 {
+    x[0] * x[0]
+}

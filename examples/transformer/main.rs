@@ -1,0 +1,92 @@
+//! A small decoder-only transformer writes some tokens while it is recorded.
+//!
+//! ```text
+//! cargo run --release --example transformer
+//! ```
+
+#[path = "../shown/files.rs"]
+mod files;
+mod graph;
+#[path = "../shown/report.rs"]
+mod report;
+
+use graph::{Cache, Config, Transformer};
+use std::error::Error;
+use trace_runtime::analyze::by_shape;
+use trace_runtime::report::rate;
+use trace_runtime::{RecordedExecutionTrace, Session};
+
+const CONFIG: Config = Config {
+    width: 256,
+    heads: 8,
+    layers: 4,
+    hidden: 1024,
+    vocabulary: 8192,
+    context: 256,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let model = Transformer::new(CONFIG, 42);
+    let prompt: Vec<u32> = (0..96).map(|index| index * 83 % 8192).collect();
+
+    let session = Session::start()?;
+    let text = model.generate(&prompt, 48, 7);
+    let trace = session.finish();
+
+    check(&model, &text)?;
+    println!(
+        "Read {} tokens, wrote {}.\n",
+        prompt.len(),
+        text.len() - prompt.len()
+    );
+    report::print(&trace, 10);
+    report::print_slowest(&trace, 5);
+    report::print_flame(&trace);
+    compare_one_row_with_many(&trace, prompt.len());
+    files::write_all("transformer", &trace)?;
+    Ok(())
+}
+
+/// The same weights are multiplied by the whole prompt and by single tokens, at very different speeds.
+fn compare_one_row_with_many(trace: &RecordedExecutionTrace, many: usize) {
+    let rows = by_shape(trace);
+    let speed = |tokens: usize| {
+        let shapes = [
+            vec![tokens, CONFIG.width],
+            vec![CONFIG.width, CONFIG.hidden],
+        ];
+        let product = rows
+            .iter()
+            .find(|row| row.input_shapes.as_deref() == Some(&shapes[..]));
+        product.and_then(|row| row.flops_per_s)
+    };
+    if let (Some(at_once), Some(single)) = (speed(many), speed(1)) {
+        println!(
+            "The perceptron's first product runs at {} for the {many} tokens of the prompt, and at {} \
+             for one token:\neach weight that is read from memory is then used once. That is why \
+             servers batch.\n",
+            rate(at_once, "FLOP"),
+            rate(single, "FLOP"),
+        );
+    }
+}
+
+/// Reads the whole text at once and token by token: the key/value cache must make no difference.
+fn check(model: &Transformer, text: &[u32]) -> Result<(), String> {
+    let at_once = model.forward(text, &mut Cache::new(&CONFIG));
+    let mut cache = Cache::new(&CONFIG);
+    let mut one_by_one = at_once.clone();
+    for &token in text {
+        one_by_one = model.forward(&[token], &mut cache);
+    }
+    let error = (&at_once - &one_by_one)
+        .mapv(f32::abs)
+        .fold(0.0, |a: f32, &b| a.max(b));
+    if at_once.iter().all(|logit| logit.is_finite()) && error < 1e-3 {
+        Ok(())
+    } else {
+        Err(format!(
+            "logits with and without the cache differ by {error}"
+        ))
+    }
+}

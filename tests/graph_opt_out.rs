@@ -1,0 +1,26 @@
+//! A graph is recorded with the feature, and left alone without it; this file runs either way.
+
+#[path = "../examples/opt_out/graph.rs"]
+mod graph;
+mod tree;
+
+use std::collections::BTreeMap;
+use trace_runtime::Session;
+
+#[test]
+fn the_feature_decides_whether_anything_is_there() {
+    let session = Session::start().expect("no other session");
+    let sum = graph::sum_of_squares(&[1.0, 2.0, 3.0]);
+    let trace = session.finish();
+
+    assert!((sum - 14.0).abs() < 1e-6);
+    if cfg!(feature = "enabled") {
+        let expected = BTreeMap::from([("sum_of_squares", 1), ("square", 3)]);
+        assert_eq!(tree::counts(&trace), expected);
+        assert_eq!(tree::depth(&trace), 2);
+        assert_eq!(trace.entries[0].input_shapes, [[3]]);
+    } else {
+        assert!(trace.entries.is_empty());
+        assert!(trace.report().answer.contains("compiled out"));
+    }
+}
