@@ -3,8 +3,10 @@
 //! A row is a function, a call, and the lines expected of it: `op(inputs) -> outputs @device !outcome`,
 //! indented below its parent. With the feature off the same rows compile and run, and record nothing.
 
+#![cfg_attr(not(feature = "enabled"), allow(dead_code))]
 #![allow(
     unsafe_code,
+    unreachable_pub,
     unused_must_use,
     clippy::unused_async,
     clippy::needless_pass_by_value,

@@ -62,7 +62,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             let outputs = outputs(op, &hygienic!(&()));
             hygienic! {
                 let op = #begin;
-                #run;
+                let _unit: () = #run;
                 #sync
                 op.end(#outputs);
             }
@@ -112,7 +112,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             hygienic! {
                 let op = #begin;
                 let future: #ty = #run;
-                if op.is_recording() {
+                if #private::AsyncOp::is_recording(&op) {
                     #private::Box::pin(#private::follow(op, future, #sync, #outputs))
                 } else {
                     future
@@ -155,7 +155,7 @@ fn asynchronous(op: &TracedOp) -> TokenStream {
         let mut op = #begin;
         #typed
         #before
-        #declared op.run(async #captures #body).await;
+        #declared #private::AsyncOp::run(&mut op, async #captures #body).await;
         #sync
         op.end(#outputs);
         #result

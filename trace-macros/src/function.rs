@@ -282,16 +282,21 @@ fn not_a_function(input: ParseStream<'_>) -> Option<&'static str> {
         Some("an import")
     } else if input.peek(Token![let]) {
         Some("a statement")
-    } else if input.peek(Token![extern])
-        && (input.peek2(token::Brace) || input.peek2(syn::LitStr))
-        && !input.peek3(Token![fn])
-    {
+    } else if is_foreign_block(input) {
         Some("a foreign block")
     } else if !starts_function(input) && !input.peek(syn::Ident) {
         Some("an expression")
     } else {
         None
     }
+}
+
+/// `extern "C"` with nothing behind it: the braces were taken for a body.
+fn is_foreign_block(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    let _ = ahead.parse::<Option<Token![unsafe]>>();
+    ahead.parse::<Token![extern]>().is_ok()
+        && (ahead.is_empty() || ahead.parse::<syn::LitStr>().is_ok() && ahead.is_empty())
 }
 
 fn refusal(what: &str) -> String {

@@ -8,7 +8,7 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Expr, LitStr, Path, Token, parenthesized, token};
+use syn::{Expr, Lit, LitStr, Path, Token, parenthesized, token};
 
 /// The options of one attribute, as written.
 #[derive(Default)]
@@ -85,7 +85,7 @@ impl Options {
         let key = input.call(Ident::parse_any)?;
         let repeated = match key.to_string().as_str() {
             "name" => set(&mut self.name, key, value(input, "\"…\"")),
-            "kind" => set(&mut self.kind, key, value(input, "compute")),
+            "kind" => set(&mut self.kind, key, word(input, "compute")),
             "device" => set(&mut self.device, key, value(input, "\"cuda:0\"")),
             "skip" if input.is_empty() || input.peek(Token![,]) => {
                 set(&mut self.skip, key, |_| Ok(Skip::Method))
@@ -99,11 +99,7 @@ impl Options {
             "bytes" => set(&mut self.bytes, key, value(input, "4 * x.len()")),
             "meta" => set(&mut self.meta, key, list(input, "layer = self.index")),
             "sync" => set(&mut self.sync, key, value(input, "device.synchronize()")),
-            "crate" => set(
-                &mut self.krate,
-                key,
-                value(input, "path::to::trace_runtime"),
-            ),
+            "crate" => set(&mut self.krate, key, word(input, "path::to::trace_runtime")),
             written => {
                 let message = match did_you_mean(written, KEYS) {
                     Some(hint) => format!("`{written}` is not an option of `traced_op`{hint}"),
@@ -156,6 +152,21 @@ fn value<'a, T: Parse>(
             return Err(input.error("a comma separates the options"));
         }
         Ok(value)
+    }
+}
+
+/// Reads `= value` of an option whose value stands without quotes.
+fn word<'a, T: Parse>(
+    input: ParseStream<'a>,
+    example: &'a str,
+) -> impl FnOnce(&Ident) -> syn::Result<T> + 'a {
+    move |key| {
+        if input.peek(Token![=]) && input.peek2(Lit) {
+            let message = format!("`{key}` takes no quotes: `{key} = {example}`");
+            input.parse::<Token![=]>()?;
+            return Err(syn::Error::new(input.parse::<Lit>()?.span(), message));
+        }
+        value(input, example)(key)
     }
 }
 

@@ -93,6 +93,9 @@ macro_rules! __op {
     (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $body:block) => {
         $crate::__op!(@emit $n $k $f $o $s $body)
     };
+    (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $key:ident = $value:expr) => {
+        ::core::compile_error!("`op!` ends with the block that it records: `op!(\"name\", inputs = [&x], { … })`")
+    };
     (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $key:ident = $($rest:tt)+) => {
         ::core::compile_error!(::core::concat!(
             "`op!` does not take `", ::core::stringify!($key), "` here; its options are `inputs`, `output`, \

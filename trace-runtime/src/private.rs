@@ -89,6 +89,10 @@ pub async fn follow<F: Future>(
 }
 
 /// A number of operations or bytes, of whatever type it was computed in.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number of operations or bytes",
+    label = "expected an integer or a float"
+)]
 pub trait Count {
     fn count(self) -> u64;
 }

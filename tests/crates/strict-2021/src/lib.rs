@@ -1,0 +1,11 @@
+//! The kernels of a user with edition 2021 and every lint on.
+
+#![forbid(unsafe_code)]
+#![forbid(warnings)]
+#![deny(clippy::all, clippy::pedantic, clippy::nursery)]
+// Off, the function is the one that was written, and it could be `const`.
+#![cfg_attr(not(feature = "enabled"), allow(clippy::missing_const_for_fn))]
+#![deny(missing_docs, unused, unreachable_code)]
+
+#[path = "../../kernels.rs"]
+pub mod kernels;
