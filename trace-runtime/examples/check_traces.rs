@@ -21,7 +21,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if Path::new(second).is_dir() {
         let expected: BTreeMap<String, Value> = serde_json::from_slice(&std::fs::read(first)?)?;
         for (file, figures) in &expected {
-            checks.file = file.clone();
+            checks.file.clone_from(file);
             let path = Path::new(second).join(file.trim_end_matches(".gz"));
             checks.figures(&read::trace(path)?, figures)?;
         }

@@ -16,6 +16,7 @@ pub(crate) mod interner;
 pub(crate) mod json_struct;
 mod kind;
 pub(crate) mod memory;
+mod merge;
 pub(crate) mod order;
 mod rows;
 pub(crate) mod signature;

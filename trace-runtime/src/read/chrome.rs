@@ -7,16 +7,21 @@ use super::keys::Keys;
 use super::reader::Reader;
 use super::scanner::{Fault, Scanner};
 use super::{TraceError, TraceStore, nest};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Reads a trace whose events stand in the `traceEvents` of an object.
-pub(super) fn object(bytes: &[u8], reader: Reader) -> Result<TraceStore, TraceError> {
+pub(super) fn object(
+    bytes: &[u8],
+    reader: Reader,
+    read: &AtomicUsize,
+) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
     let mut header = Header::default();
     read_all(bytes, |scanner| {
         let mut members = scanner.open_object()?;
         while let Some(key) = scanner.next_key(&mut members)? {
             if key.0 == b"traceEvents" && scanner.peek() == Some(b'[') {
-                events(scanner, &mut collector, Close::Needed)?;
+                events(scanner, &mut collector, Close::Needed, read)?;
             } else {
                 header.read(key, scanner)?;
             }
@@ -27,10 +32,14 @@ pub(super) fn object(bytes: &[u8], reader: Reader) -> Result<TraceStore, TraceEr
 }
 
 /// Reads a trace that is an array of events.
-pub(super) fn array(bytes: &[u8], reader: Reader) -> Result<TraceStore, TraceError> {
+pub(super) fn array(
+    bytes: &[u8],
+    reader: Reader,
+    read: &AtomicUsize,
+) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
     read_all(bytes, |scanner| {
-        events(scanner, &mut collector, Close::Optional)?;
+        events(scanner, &mut collector, Close::Optional, read)?;
         the_end(scanner)
     })?;
     finish(collector, Header::default(), reader)
@@ -44,10 +53,14 @@ enum Close {
     Optional,
 }
 
+/// How often somebody who watches is told how far the reader is.
+const EVENTS_PER_TICK: usize = 4096;
+
 fn events<'a>(
     scanner: &mut Scanner<'a>,
     collector: &mut Collector<'a>,
     close: Close,
+    read: &AtomicUsize,
 ) -> Result<(), Fault> {
     let mut items = scanner.open_array()?;
     let mut keys = Keys::new();
@@ -68,6 +81,9 @@ fn events<'a>(
             return scanner.fault("an event, which is an object");
         }
         collector.add(&Event::read(scanner, &mut keys)?);
+        if collector.events.is_multiple_of(EVENTS_PER_TICK) {
+            read.store(scanner.position(), Ordering::Relaxed);
+        }
     }
 }
 

@@ -28,6 +28,19 @@ impl Header {
         }
     }
 
+    /// The moment `base` of the file's clock in nanoseconds since 1970. Newer files say what to add to
+    /// their clock; in older ones it counts from 1970 itself, or from some start of the machine.
+    pub(super) fn wall_clock_ns(&self, base: i64) -> Option<i64> {
+        const YEAR_2001: i64 = 1_000_000_000_000_000_000;
+        let said = |(key, value): &(String, String)| {
+            (key == "baseTimeNanoseconds").then(|| value.parse::<i64>().ok())?
+        };
+        match self.facts.iter().find_map(said) {
+            Some(added) => base.checked_add(added),
+            None => Some(base).filter(|&base| base >= YEAR_2001),
+        }
+    }
+
     fn distributed(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
         let start = scanner.clone();
         self.facts_of("distributed.", scanner)?;

@@ -79,6 +79,9 @@ pub(super) fn build(
     builder.total_duration_us(sweep.total_ns as f64 / 1000.0);
     builder.metadata("read.base_ns", base.to_string());
     builder.metadata("read.events", events.to_string());
+    if let Some(start) = header.wall_clock_ns(base) {
+        builder.metadata("start_unix_ns", start.to_string());
+    }
     header.tell(&mut builder);
     left_out.tell(&mut builder);
     Ok(builder.finish())

@@ -3,6 +3,7 @@
 use super::{Format, chrome, strip_bom};
 use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 
 /// Reads traces, keeping more of them than [`open`](super::open) does.
 ///
@@ -48,11 +49,16 @@ impl Reader {
 
     /// Reads the trace in these bytes, whatever its form.
     pub fn open(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
+        self.open_watched(bytes, &AtomicUsize::new(0))
+    }
+
+    /// Like [`open`](Self::open); meanwhile `read` says how many of the bytes are read.
+    pub fn open_watched(self, bytes: &[u8], read: &AtomicUsize) -> Result<TraceStore, TraceError> {
         let bytes = strip_bom(bytes);
         match Format::of(bytes)? {
             Format::Recorded => TraceStore::try_from(&RecordedExecutionTrace::from_slice(bytes)?),
-            Format::ChromeObject => chrome::object(bytes, self),
-            Format::ChromeArray => chrome::array(bytes, self),
+            Format::ChromeObject => chrome::object(bytes, self, read),
+            Format::ChromeArray => chrome::array(bytes, self, read),
         }
     }
 

@@ -1,0 +1,285 @@
+//! Traces of the ranks of one job, put together.
+
+use super::builder::TraceStoreBuilder;
+use super::error::TraceError;
+use super::memory::MemoryEvent;
+use super::store::TraceStore;
+use super::view::{TraceView, ns};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// When the trace began by the clock on the wall, in nanoseconds since 1970; the key of a fact.
+const WALL_CLOCK: &str = "start_unix_ns";
+/// Ranks whose clocks lie further apart were not of one run, or their clocks say nothing.
+const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+impl TraceStore {
+    /// One trace of several ranks.
+    ///
+    /// A trace that names no rank gets its place in the list. The ranks are lined up by the wall clock
+    /// where all traces know it and lie within a day; else each begins at zero. `merge.clock` in the
+    /// metadata says which. Facts on which the traces differ are kept under `rank.0.` and so on.
+    ///
+    /// Fails where two traces are of the same rank.
+    pub fn merge(traces: &[TraceStore]) -> Result<TraceStore, TraceError> {
+        let ranks = ranks_of(traces)?;
+        let offsets = offsets(traces);
+        let mut builder = TraceStoreBuilder::new();
+        let mut total = 0.0;
+        for (trace, rank) in traces.iter().zip(&ranks) {
+            total += trace.total_duration_us();
+            for thread in &trace.threads {
+                let name = thread.name.as_deref();
+                builder.thread(thread.id, thread.rank.or(*rank), name);
+            }
+        }
+        let steps = push_entries(&mut builder, traces, &ranks, &offsets)?;
+        push_memory(&mut builder, traces, &ranks, &offsets, &steps);
+        builder.metadata = merged_facts(traces, &ranks);
+        let clock = if offsets.iter().any(|&offset| offset != 0) || start_of(traces).is_some() {
+            "wall clock"
+        } else {
+            "each rank from its own start"
+        };
+        builder.metadata("merge.clock", clock);
+        builder.total_us = Some(total);
+        Ok(builder.finish())
+    }
+}
+
+/// For each trace the rank of its entries that name none; `None` where all name one.
+fn ranks_of(traces: &[TraceStore]) -> Result<Vec<Option<u32>>, TraceError> {
+    let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut take = |rank: u32, index: usize| match taken.insert(rank, index) {
+        Some(other) if other != index => Err(TraceError::content(format!(
+            "traces {} and {} are both of rank {rank}; name each rank's trace once",
+            other + 1,
+            index + 1
+        ))),
+        _ => Ok(()),
+    };
+    let mut unnamed = Vec::new();
+    for (index, trace) in traces.iter().enumerate() {
+        let ranks: BTreeSet<_> = trace.threads.iter().map(|thread| thread.rank).collect();
+        for &rank in ranks.iter().flatten() {
+            take(rank, index)?;
+        }
+        unnamed.push(ranks.contains(&None) || ranks.is_empty());
+    }
+    unnamed
+        .into_iter()
+        .enumerate()
+        .map(|(index, unnamed)| {
+            if !unnamed {
+                return Ok(None);
+            }
+            take(index as u32, index).map(|()| Some(index as u32))
+        })
+        .collect()
+}
+
+/// The earliest start by the wall clock, where all know it and they agree on the day.
+fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
+    let starts: Option<Vec<i64>> = traces
+        .iter()
+        .map(|trace| trace.metadata.get(WALL_CLOCK)?.parse().ok())
+        .collect();
+    let starts = starts?;
+    let (first, last) = (*starts.iter().min()?, *starts.iter().max()?);
+    (last.abs_diff(first) <= FURTHEST_APART_NS).then_some((first, starts))
+}
+
+fn offsets(traces: &[TraceStore]) -> Vec<i64> {
+    match start_of(traces) {
+        Some((first, starts)) => starts.iter().map(|start| start - first).collect(),
+        None => vec![0; traces.len()],
+    }
+}
+
+/// Pushes all entries in the order they began, and returns the new step of each trace's entries.
+fn push_entries(
+    builder: &mut TraceStoreBuilder,
+    traces: &[TraceStore],
+    ranks: &[Option<u32>],
+    offsets: &[i64],
+) -> Result<Vec<Vec<usize>>, TraceError> {
+    let mut order = Vec::with_capacity(traces.iter().map(TraceStore::len).sum());
+    for (index, trace) in traces.iter().enumerate() {
+        let mut last = i64::MIN;
+        for (entry, view) in trace.views().enumerate() {
+            // An entry without a start stays behind the one before it.
+            if let Some(start) = view.start_ns() {
+                last = last.max(start.saturating_add(offsets[index]));
+            }
+            order.push((last, index, entry));
+        }
+    }
+    order.sort_by_key(|&(start, ..)| start);
+    let mut steps: Vec<Vec<usize>> = traces.iter().map(|trace| vec![0; trace.len()]).collect();
+    for (step, (_, index, entry)) in order.into_iter().enumerate() {
+        let trace = &traces[index];
+        let mut copy = trace.entry(entry).to_entry();
+        copy.step = step;
+        copy.rank = copy.rank.or(ranks[index]);
+        copy.parent = copy
+            .parent
+            .and_then(|parent| trace.index_of_step(parent))
+            .filter(|&parent| parent < entry)
+            .map(|parent| steps[index][parent]);
+        copy.start_us = copy
+            .start_us
+            .map(|start| (ns(start) + offsets[index]) as f64 / 1000.0);
+        builder.push_owned(&copy)?;
+        steps[index][entry] = step;
+    }
+    Ok(steps)
+}
+
+fn push_memory(
+    builder: &mut TraceStoreBuilder,
+    traces: &[TraceStore],
+    ranks: &[Option<u32>],
+    offsets: &[i64],
+    steps: &[Vec<usize>],
+) {
+    let mut events: Vec<MemoryEvent<'_>> = Vec::new();
+    for (index, trace) in traces.iter().enumerate() {
+        events.extend(trace.memory_events().map(|event| {
+            MemoryEvent {
+                at_ns: event.at_ns.saturating_add(offsets[index]),
+                rank: event.rank.or(ranks[index]),
+                during: event
+                    .during
+                    .and_then(|step| steps[index].get(trace.index_of_step(step)?).copied()),
+                ..event
+            }
+        }));
+    }
+    events.sort_by_key(|event| event.at_ns);
+    for event in &events {
+        builder.push_memory(event);
+    }
+}
+
+fn merged_facts(traces: &[TraceStore], ranks: &[Option<u32>]) -> HashMap<String, String> {
+    let mut merged = HashMap::new();
+    let keys: BTreeSet<&String> = traces
+        .iter()
+        .flat_map(|trace| trace.metadata.keys())
+        .collect();
+    for key in keys {
+        let values: Vec<_> = traces.iter().map(|trace| trace.metadata.get(key)).collect();
+        if let Some(sum) = summed(key, &values) {
+            merged.insert(key.clone(), sum);
+            continue;
+        }
+        if let Some(Some(first)) = values.first()
+            && values.iter().all(|value| *value == Some(first))
+        {
+            merged.insert(key.clone(), (*first).clone());
+            continue;
+        }
+        for (index, value) in values.into_iter().enumerate() {
+            let named = traces[index].threads.iter().find_map(|thread| thread.rank);
+            let rank = named.or(ranks[index]).unwrap_or(index as u32);
+            if let Some(value) = value {
+                merged.insert(format!("rank.{rank}.{key}"), value.clone());
+            }
+        }
+    }
+    if let Some((first, _)) = start_of(traces) {
+        merged.insert(WALL_CLOCK.to_owned(), first.to_string());
+    }
+    merged
+}
+
+/// Counts of what is missing add up.
+fn summed(key: &str, values: &[Option<&String>]) -> Option<String> {
+    let counts = key.starts_with("read.left_out.") || matches!(key, "dropped" | "sampled_out");
+    if !counts {
+        return None;
+    }
+    let numbers: Option<Vec<u64>> = values
+        .iter()
+        .flatten()
+        .map(|value| value.parse().ok())
+        .collect();
+    Some(numbers?.iter().sum::<u64>().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::NewEntry;
+    use super::*;
+
+    fn rank(rank: Option<u32>, wall: Option<&str>, ops: &[(&str, i64)]) -> TraceStore {
+        let mut builder = TraceStoreBuilder::new();
+        let thread = builder.thread(Some(1), rank, None);
+        let outer = builder
+            .push(&NewEntry::new("step", thread, 0, 100))
+            .unwrap();
+        for &(name, start) in ops {
+            let mut entry = NewEntry::new(name, thread, start, 5);
+            entry.parent = Some(outer);
+            builder.push(&entry).unwrap();
+        }
+        if let Some(wall) = wall {
+            builder.metadata(WALL_CLOCK, wall);
+        }
+        builder.metadata("dropped", "2");
+        builder.finish()
+    }
+
+    fn said(trace: &TraceStore) -> Vec<(Option<u32>, &str, i64, Option<usize>)> {
+        trace
+            .views()
+            .map(|view| {
+                let start = view.start_ns().unwrap();
+                (view.rank(), view.operation(), start, view.parent())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn ranks_are_lined_up_by_the_wall_clock() {
+        let a = rank(Some(4), Some("1000000000000000010"), &[("a", 3)]);
+        let b = rank(Some(2), Some("1000000000000000000"), &[("b", 20)]);
+        let both = TraceStore::merge(&[a, b]).unwrap();
+        assert_eq!(
+            said(&both),
+            [
+                (Some(2), "step", 0, None),
+                (Some(4), "step", 10, None),
+                (Some(4), "a", 13, Some(1)),
+                (Some(2), "b", 20, Some(0)),
+            ]
+        );
+        assert_eq!(both.metadata()[WALL_CLOCK], "1000000000000000000");
+        assert_eq!(both.metadata()["dropped"], "4");
+        assert_eq!(both.metadata()["merge.clock"], "wall clock");
+        assert_eq!(both.total_duration_us(), 0.2);
+    }
+
+    #[test]
+    fn without_a_common_clock_each_rank_begins_at_zero() {
+        let a = rank(None, Some("7"), &[]);
+        let b = rank(None, None, &[]);
+        let both = TraceStore::merge(&[a, b]).unwrap();
+        assert_eq!(
+            said(&both),
+            [(Some(0), "step", 0, None), (Some(1), "step", 0, None)]
+        );
+        assert_eq!(both.metadata()["rank.0.start_unix_ns"], "7");
+    }
+
+    #[test]
+    fn a_rank_given_twice_is_an_error() {
+        let one = || rank(Some(1), None, &[]);
+        let error = TraceStore::merge(&[one(), one()]).unwrap_err().to_string();
+        assert!(
+            error.contains("traces 1 and 2 are both of rank 1"),
+            "{error}"
+        );
+        let error = TraceStore::merge(&[rank(None, None, &[]), rank(Some(0), None, &[])]);
+        assert!(error.is_err());
+    }
+}
