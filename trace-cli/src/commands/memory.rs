@@ -1,0 +1,161 @@
+//! `optrace memory`: the peak, who held it, and the way there.
+
+use crate::args::{Format, MemoryArgs};
+use crate::failure::Failure;
+use crate::{input, output};
+use trace_runtime::analyze::{LiveMemory, live_memory};
+use trace_runtime::report::{Column, Table, bytes, duration, percent, printable};
+
+const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Columns of a curve.
+const CURVE: usize = 60;
+
+pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
+    let trace = input::load(&args.file, args.reading)?;
+    let devices = live_memory(&trace);
+    let plain = args.layout.format == Format::Csv;
+    let mut tables = vec![if plain {
+        figures(&devices)
+    } else {
+        peaks(&devices)
+    }];
+    tables.extend(
+        devices
+            .iter()
+            .map(|device| holders(device, args.layout.rows)),
+    );
+    tables.retain(|table| !table.rows.is_empty());
+    let line = match devices.iter().max_by_key(|device| device.peak_bytes) {
+        None => "the trace says nothing of memory: no outputs, no allocations".to_owned(),
+        Some(most) => {
+            let bound = if most.upper_bound { " at most" } else { "" };
+            format!("peak {}{bound} on {}", bytes(most.peak_bytes), name(most))
+        }
+    };
+    output::tables(&args.layout, &line, &tables, || {
+        serde_json::to_string_pretty(&devices)
+    })
+}
+
+fn name(device: &LiveMemory) -> String {
+    let name = printable(device.device.as_deref().unwrap_or("no device"));
+    match device.rank {
+        Some(rank) => format!("{name} of rank {rank}"),
+        None => name,
+    }
+}
+
+fn peaks(devices: &[LiveMemory]) -> Table {
+    let row = |device: &LiveMemory| {
+        vec![
+            name(device),
+            bytes(device.peak_bytes),
+            duration(device.peak_at_ns.max(0).unsigned_abs()),
+            sparkline(&device.curve),
+        ]
+    };
+    let bounds = devices.iter().any(|device| device.upper_bound);
+    Table {
+        title: "live memory".to_owned(),
+        columns: vec![
+            Column::name("device"),
+            Column::number("peak", 0),
+            Column::number("at", 1),
+            Column::number("over time", 2),
+        ],
+        rows: devices.iter().map(row).collect(),
+        footer: bounds.then(|| {
+            "nobody said when outputs were freed: an upper bound, every output kept to the end"
+                .to_owned()
+        }),
+        footnote: None,
+    }
+}
+
+fn figures(devices: &[LiveMemory]) -> Table {
+    let row = |device: &LiveMemory| {
+        vec![
+            device.device.clone().unwrap_or_default(),
+            device.rank.map(|rank| rank.to_string()).unwrap_or_default(),
+            device.peak_bytes.to_string(),
+            device.peak_at_ns.to_string(),
+            device.upper_bound.to_string(),
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::name("device"),
+            Column::number("rank", 0),
+            Column::number("peak_bytes", 0),
+            Column::number("peak_at_ns", 0),
+            Column::number("upper_bound", 0),
+        ],
+        rows: devices.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+fn holders(device: &LiveMemory, limit: usize) -> Table {
+    let row = |holder: &trace_runtime::analyze::MemoryHolder| {
+        let whole = device.peak_bytes.max(1) as f64;
+        vec![
+            printable(holder.operation.as_deref().unwrap_or("outside of ops")),
+            bytes(holder.bytes),
+            percent(holder.bytes as f64 / whole),
+            holder.blocks.to_string(),
+        ]
+    };
+    let more = device.holders.len().saturating_sub(limit);
+    Table {
+        title: format!("held at the peak of {}", name(device)),
+        columns: vec![
+            Column::name("op"),
+            Column::number("bytes", 0),
+            Column::number("%", 1),
+            Column::number("pieces", 2),
+        ],
+        rows: device.holders.iter().take(limit).map(row).collect(),
+        footer: (more > 0).then(|| format!("and {more} more")),
+        footnote: None,
+    }
+}
+
+/// The highest point of each stretch of time.
+fn sparkline(curve: &[(i64, u64)]) -> String {
+    let (Some(&(first, _)), Some(&(last, _))) = (curve.first(), curve.last()) else {
+        return String::new();
+    };
+    let span = last.abs_diff(first).max(1);
+    let column = |at: i64| {
+        let share = u128::from(at.abs_diff(first)) * CURVE as u128 / u128::from(span);
+        (share as usize).min(CURVE - 1)
+    };
+    let mut highest = [0; CURVE];
+    for (index, &(at, live)) in curve.iter().enumerate() {
+        // A level holds until the next point.
+        let until = curve.get(index + 1).map_or(last, |&(next, _)| next);
+        for height in &mut highest[column(at)..=column(until)] {
+            *height = live.max(*height);
+        }
+    }
+    let peak = highest.iter().copied().max().unwrap_or(0).max(1);
+    highest
+        .iter()
+        .map(|&height| STEPS[(u128::from(height) * 7 / u128::from(peak)) as usize])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_holds_until_the_next_point() {
+        let line = sparkline(&[(0, 0), (30, 70), (60, 10)]);
+        assert_eq!(line.chars().count(), CURVE);
+        assert!(line.starts_with(&"▁".repeat(30)), "{line}");
+        assert_eq!(line.chars().nth(45), Some('█'));
+        assert_eq!(sparkline(&[]), "");
+        assert_eq!(sparkline(&[(5, 0)]).chars().next(), Some('▁'));
+    }
+}

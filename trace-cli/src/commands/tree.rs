@@ -1,0 +1,92 @@
+//! `optrace tree`: which op calls which.
+
+use crate::args::{Format, TreeArgs};
+use crate::failure::Failure;
+use crate::{input, output};
+use trace_runtime::analyze::{CallNode, CallTree, call_tree};
+use trace_runtime::report::{Column, Table, duration, percent, printable};
+
+/// Deeper ops are not moved further in: their names would leave the screen.
+const DEEPEST_INDENT: usize = 24;
+
+pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
+    let trace = input::load(&args.file, args.reading)?;
+    let tree = call_tree(&trace);
+    let whole: u64 = tree.nodes.iter().map(|node| node.self_ns).sum();
+    let shown = shown(&tree, args, whole);
+    let plain = args.layout.format == Format::Csv;
+    let rows = shown.iter().map(|node| row(node, whole, plain)).collect();
+    let hidden = tree.nodes.len() - shown.len();
+    let table = Table {
+        title: "calls".to_owned(),
+        columns: if plain {
+            vec![
+                Column::name("op"),
+                Column::number("depth", 0),
+                Column::number("count", 0),
+                Column::number("total_ns", 0),
+                Column::number("self_ns", 0),
+            ]
+        } else {
+            vec![
+                Column::name("op"),
+                Column::number("total", 0),
+                Column::number("total %", 1),
+                Column::number("self", 0),
+                Column::number("count", 2),
+            ]
+        },
+        rows,
+        footer: (hidden > 0).then(|| {
+            format!(
+                "and {hidden} calls below {} of the time or deeper than asked for",
+                percent(args.min)
+            )
+        }),
+        footnote: None,
+    };
+    let line = format!("{} of ops, by who called them", duration(whole));
+    output::tables(&args.layout, &line, &[table], || {
+        let nodes = shown.iter().map(|&node| node.clone()).collect();
+        serde_json::to_string_pretty(&CallTree { nodes })
+    })
+}
+
+/// The nodes that are large and shallow enough. What is below a hidden one is smaller still, unless it
+/// ran elsewhere, and is hidden with it.
+fn shown<'a>(tree: &'a CallTree, args: &TreeArgs, whole: u64) -> Vec<&'a CallNode> {
+    let least = whole as f64 * args.min;
+    let mut hidden_from = usize::MAX;
+    tree.nodes
+        .iter()
+        .filter(|node| {
+            if node.depth > hidden_from {
+                return false;
+            }
+            let deep = args.depth.is_some_and(|most| node.depth > most);
+            let hidden = deep || (node.total_ns as f64) < least;
+            hidden_from = if hidden { node.depth } else { usize::MAX };
+            !hidden
+        })
+        .collect()
+}
+
+fn row(node: &CallNode, whole: u64, plain: bool) -> Vec<String> {
+    if plain {
+        return vec![
+            node.operation.clone(),
+            node.depth.to_string(),
+            node.count.to_string(),
+            node.total_ns.to_string(),
+            node.self_ns.to_string(),
+        ];
+    }
+    let indent = "  ".repeat(node.depth.min(DEEPEST_INDENT));
+    vec![
+        format!("{indent}{}", printable(&node.operation)),
+        duration(node.total_ns),
+        percent(node.total_ns as f64 / whole.max(1) as f64),
+        duration(node.self_ns),
+        node.count.to_string(),
+    ]
+}
