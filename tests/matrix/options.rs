@@ -46,6 +46,13 @@ fn skips(x: &Tensor, bias: &Tensor, (mask, y): (&Tensor, &Tensor)) -> usize {
     x.dims.len() + bias.dims.len() + mask.dims.len() + y.dims.len()
 }
 
+impl Tensor {
+    #[traced_op(skip(self))]
+    fn skips_self(&self, x: &Tensor) -> usize {
+        self.dims.len() + x.dims.len()
+    }
+}
+
 struct Hidden(Tensor);
 
 #[traced_op(inputs(x.0, &x.0.dims[..], vec![0.5_f32; 3]))]
@@ -171,6 +178,9 @@ fn what_is_described_can_be_chosen() {
     });
     recorded(&["inputs(bf16[2], f32[3]) @cuda:0"], || {
         inputs(&Hidden(t.clone()))
+    });
+    recorded(&["Tensor::skips_self(bf16[2]) @cuda:0"], || {
+        t.skips_self(&t)
     });
     recorded(&["no_inputs()"], || no_inputs(&t));
     recorded(&["output(bf16[2]) -> bf16[2] @cuda:0"], || drop(output(&t)));

@@ -7,9 +7,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{
-    Attribute, FnModifiers, Generics, ImplItem, Path, Signature, Token, Type, Visibility, token,
-};
+use syn::{Attribute, FnModifiers, Generics, ImplItem, Path, Signature, Token, Type, Visibility};
 
 use crate::paths::ends_in;
 

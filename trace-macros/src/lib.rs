@@ -19,6 +19,8 @@ mod options;
 mod paths;
 #[cfg(feature = "enabled")]
 mod signature;
+#[cfg(all(test, feature = "enabled"))]
+mod snapshots;
 #[cfg(feature = "enabled")]
 mod validate;
 

@@ -91,7 +91,10 @@ impl Options {
                 set(&mut self.skip, key, |_| Ok(Skip::Method))
             }
             "skip" => set(&mut self.skip, key, |key| {
-                list(input, "x, y")(key).map(Skip::Parameters)
+                let names: Vec<Name> = list(input, "x, y")(key)?;
+                Ok(Skip::Parameters(
+                    names.into_iter().map(|name| name.0).collect(),
+                ))
             }),
             "inputs" => set(&mut self.inputs, key, list(input, "&x, &self.weight")),
             "output" => set(&mut self.output, key, list(input, "&result.0")),
@@ -182,8 +185,10 @@ fn list<'a, T: Parse>(
         }
         let content;
         parenthesized!(content in input);
-        let values = Punctuated::<T, Token![,]>::parse_terminated(&content)?;
-        Ok(values.into_iter().collect())
+        let values = Punctuated::<T, Token![,]>::parse_terminated(&content);
+        // What is left behind a mistake would be reported once more.
+        content.parse::<TokenStream>()?;
+        Ok(values?.into_iter().collect())
     }
 }
 
@@ -193,6 +198,15 @@ fn skip_to_comma(input: ParseStream<'_>) {
         if input.parse::<TokenTree>().is_err() {
             return;
         }
+    }
+}
+
+/// A parameter's name, which may be `self`.
+struct Name(Ident);
+
+impl Parse for Name {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Name> {
+        input.call(Ident::parse_any).map(Name)
     }
 }
 

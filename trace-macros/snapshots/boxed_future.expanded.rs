@@ -1,0 +1,28 @@
+fn load(path: String) -> Pin<Box<dyn Future<Output = Tensor> + Send>> {
+    let op = ::trace_runtime::__private::begin_deferred(
+        {
+            static __SITE: ::trace_runtime::__private::Site = ::trace_runtime::__private::Site::new(
+                "load",
+            );
+            &__SITE
+        },
+        |_| {},
+    );
+    let future: Pin<Box<dyn Future<Output = Tensor> + Send>> = if false {
+        ::trace_runtime::__private::unreached()
+    } else {
+        Box::pin(async move { read(path).await })
+    };
+    if ::trace_runtime::__private::AsyncOp::is_recording(&op) {
+        ::trace_runtime::__private::Box::pin(
+            ::trace_runtime::__private::follow(
+                op,
+                future,
+                || {},
+                |result, sink| ::trace_runtime::__private::ended(result).__describe(sink),
+            ),
+        )
+    } else {
+        future
+    }
+}
