@@ -7,10 +7,16 @@ if ! cargo +nightly --version >/dev/null 2>&1; then
     exit 0
 fi
 host=$(rustc -vV | sed -n 's/^host: //p')
-for sanitizer in thread address; do
-    printf '%s\n' "-- $sanitizer"
+
+under() {
+    local sanitizer=$1
+    shift
+    printf '%s\n' "-- $sanitizer: $*"
     TSAN_OPTIONS="suppressions=$PWD/scripts/tsan-suppressions.txt halt_on_error=1" \
     RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer" \
     CARGO_TARGET_DIR="target/sanitize-$sanitizer" \
-        cargo +nightly test --target "$host" -p trace-suite --test stress --test session
-done
+        cargo +nightly test --target "$host" -p trace-suite "$@"
+}
+
+under thread --test stress
+under address --test stress --test session

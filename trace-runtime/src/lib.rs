@@ -1,4 +1,37 @@
-//! Records tensor ops with their shapes inferred, and answers where the time went.
+//! Records tensor ops with their shapes inferred, and answers where time, memory and waiting went.
+//!
+//! Put [`#[traced_op]`](traced_op) on the functions you have, start a [`Session`] (or [`record`](record())
+//! one closure), and read the [`Report`]:
+//!
+//! ```
+//! use trace_runtime::{record, traced_op};
+//!
+//! #[traced_op]
+//! fn scale(x: &[f32], by: f32) -> Vec<f32> {
+//!     x.iter().map(|x| x * by).collect()
+//! }
+//!
+//! let (_, trace) = record(|| scale(&[1.0, 2.0, 3.0], 2.0));
+//! # #[cfg(feature = "enabled")]
+//! assert_eq!(trace.entries[0].output_shape, [3]);
+//! println!("{}", trace.report().to_text(&Default::default()));
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | annotate functions, blocks, impls | [`traced_op`], [`op!`] |
+//! | say the shape of a tensor type | [`TensorLike`], [`tensors`] for the libraries that are known |
+//! | record | [`Session`], [`record`](record()), [`TraceRecorder`]; across threads [`current_op`] and [`in_op`] |
+//! | hold a trace | [`RecordedExecutionTrace`], [`TraceStore`]; both are a [`TraceView`] |
+//! | read one | [`RecordedExecutionTrace::read`], [`read`](mod@read) for other formats |
+//! | ask | [`Report`], [`TraceAnalyzer`], [`analyze`] |
+//! | open it elsewhere | [`export`] |
+//!
+//! # Features
+//!
+//! `enabled` (default) makes the attribute record; without it functions are left as written. `ndarray`,
+//! `candle`, `burn`, `nalgebra`, `faer`, `half` and `num-complex` make those libraries' tensors known. The
+//! features of [`export`] add formats that need a library of their own.
 
 pub mod analyze;
 pub mod export;
@@ -26,3 +59,8 @@ pub use trace_macros::{TensorLike, traced_op};
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+
+/// Compiles the code in the README.
+#[cfg(all(doctest, feature = "enabled"))]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -16,14 +16,14 @@ use std::sync::Arc;
 /// Puts a [`TraceStore`] together from entries that arrive in the order in which they began.
 ///
 /// ```
-/// use trace_runtime::model::{NewEntry, TraceStoreBuilder, TraceView};
+/// use trace_runtime::model::{DType, NewEntry, TraceStoreBuilder, TraceView};
 ///
 /// let mut builder = TraceStoreBuilder::new();
 /// let thread = builder.thread(Some(1), None, Some("main"));
 /// let outer = builder.push(&NewEntry::new("layer", thread, 0, 900))?;
 /// let mut inner = NewEntry::new("matmul", thread, 100, 700);
 /// inner.parent = Some(outer);
-/// inner.inputs = &[(&[64, 32], Default::default()), (&[32, 8], Default::default())];
+/// inner.inputs = &[(&[64, 32], DType::F32), (&[32, 8], DType::F32)];
 /// builder.push(&inner)?;
 /// let store = builder.finish();
 /// assert_eq!(store.total_duration_us(), 0.9);
