@@ -214,6 +214,22 @@ fn very_long_and_hostile_names_keep_the_table_whole() {
 }
 
 #[test]
+fn a_recursion_as_deep_as_the_trace_is_long_is_reported() {
+    let mut trace = RecordedExecutionTrace::new();
+    for step in 0..100_000 {
+        let mut entry = RecordedTraceEntry::new(step, "f");
+        entry.start_us = Some(step as f64);
+        entry.duration_us = 200_000.0 - 2.0 * step as f64;
+        entry.parent = step.checked_sub(1);
+        trace.add_entry(entry);
+    }
+    let report = trace.report();
+    assert_eq!(report.answer, "f is 100 % of the time");
+    assert_eq!(report.total_ns, 200_000_000);
+    assert_eq!(report.ops[0].outermost, 1);
+}
+
+#[test]
 fn both_storages_report_the_same() {
     let store = training();
     let owned = RecordedExecutionTrace::from(&store);

@@ -1,12 +1,13 @@
-//! Prints what each described analysis costs per entry, for both storages and growing traces.
+//! Prints what each analysis costs per entry, for both storages and growing traces.
 //!
 //! `cargo bench -p trace-runtime --bench analyze`; the figure of a row should stay flat.
 
 use std::hint::black_box;
 use std::time::Instant;
+use trace_runtime::analyze::{activity, by_op, by_shape, critical_path};
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{
-    DType, RecordedExecutionTrace, TraceAnalyzer, TraceError, TraceStore, TraceView,
+    DType, RecordedExecutionTrace, Report, TraceAnalyzer, TraceError, TraceStore, TraceView,
 };
 
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
@@ -78,6 +79,21 @@ fn measure<T: TraceView>(storage: &str, traces: &[T]) {
     });
     row("flamegraph_collapsed", &|trace| {
         black_box(TraceAnalyzer::flamegraph_collapsed(trace));
+    });
+    row("by_op", &|trace| {
+        black_box(by_op(trace));
+    });
+    row("by_shape", &|trace| {
+        black_box(by_shape(trace));
+    });
+    row("activity", &|trace| {
+        black_box(activity(trace));
+    });
+    row("critical_path", &|trace| {
+        black_box(critical_path(trace));
+    });
+    row("report", &|trace| {
+        black_box(Report::of(trace));
     });
 }
 

@@ -7,7 +7,7 @@ use super::nesting::Nesting;
 use super::own_time::own_stretches;
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, OpKind, TraceView};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What one device did, as lengths of unions of intervals.
 ///
@@ -227,29 +227,64 @@ fn collect<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<(Option<u32>, &str), La
             })
         })
         .collect();
-    let keys = grouping.keys();
-    let mut lanes: BTreeMap<(Option<u32>, &str), Lane> = BTreeMap::new();
+    let mut lanes = Lanes {
+        keys: grouping.keys(),
+        slots: HashMap::new(),
+        all: Vec::new(),
+        last: None,
+    };
     for (index, view) in trace.views().enumerate() {
-        if let Some((device, _)) = keys.get(groups[index] as usize)
-            && let Some(span) = view.start_ns().zip(view.end_ns())
+        if let Some(span) = view.start_ns().zip(view.end_ns())
+            && let Some((lane, _)) = lanes.of(view.rank(), groups[index])
         {
-            let lane = lanes.entry((view.rank(), device)).or_default();
             lane.entries += 1;
             lane.busy.push(span);
         }
     }
     own_stretches(trace, &Nesting::of(trace), |index, start, end| {
-        let Some((device, work)) = keys.get(groups[index] as usize) else {
-            return;
-        };
         let view: EntryView<'_> = trace.entry(index).into();
-        let lane = lanes.entry((view.rank(), device)).or_default();
-        match work {
-            Work::Compute => lane.compute.push((start, end)),
-            Work::Communication => lane.communication.push((start, end)),
-            Work::Memory => lane.memory.push((start, end)),
-            Work::Neither => {}
+        if let Some((lane, work)) = lanes.of(view.rank(), groups[index]) {
+            match work {
+                Work::Compute => lane.compute.push((start, end)),
+                Work::Communication => lane.communication.push((start, end)),
+                Work::Memory => lane.memory.push((start, end)),
+                Work::Neither => {}
+            }
         }
     });
-    lanes
+    let mut united: BTreeMap<(Option<u32>, &str), Lane> = BTreeMap::new();
+    for ((rank, group), slot) in lanes.slots {
+        let (device, _) = lanes.keys[group as usize];
+        united
+            .entry((rank, device))
+            .or_default()
+            .extend(&lanes.all[slot]);
+    }
+    united
+}
+
+/// A lane for each rank and group of entries; those of one device are put together at the end.
+struct Lanes<'k, 'a> {
+    keys: &'k [(&'a str, Work)],
+    slots: HashMap<(Option<u32>, u32), usize>,
+    all: Vec<Lane>,
+    /// Entries of a group seldom come alone.
+    last: Option<((Option<u32>, u32), usize)>,
+}
+
+impl Lanes<'_, '_> {
+    /// The lane of a rank's group and what it spends time on; `None` for entries without a device.
+    fn of(&mut self, rank: Option<u32>, group: u32) -> Option<(&mut Lane, Work)> {
+        let (_, work) = *self.keys.get(group as usize)?;
+        let key = (rank, group);
+        let slot = match self.last {
+            Some((last, slot)) if last == key => slot,
+            _ => *self.slots.entry(key).or_insert_with(|| {
+                self.all.push(Lane::default());
+                self.all.len() - 1
+            }),
+        };
+        self.last = Some((key, slot));
+        Some((&mut self.all[slot], work))
+    }
 }

@@ -71,7 +71,7 @@ mod tests {
         let parent = [NONE, 0, 1, 0, NONE, 4];
         let mut seen = String::new();
         Forest::of(&parent).walk(|visit| match visit {
-            Visit::Enter(index) => seen.push_str(&format!("({index}")),
+            Visit::Enter(index) => seen.extend(["(".to_owned(), index.to_string()]),
             Visit::Leave(_) => seen.push(')'),
         });
         assert_eq!(seen, "(0(1(2))(3))(4(5))");

@@ -27,6 +27,8 @@ pub struct OpRow {
     pub communication: bool,
     /// How often it ran.
     pub count: usize,
+    /// Of those, how often it did not run inside another execution of this row.
+    pub outermost: usize,
     /// Time spent in it: an execution inside another one of this row adds nothing, nor does the time
     /// in which an async op was suspended.
     pub total_ns: u64,
@@ -67,6 +69,7 @@ json_struct!(OpRow {
     required: [
         operation,
         count,
+        outermost,
         total_ns,
         self_ns,
         sum_ns,
@@ -154,6 +157,7 @@ where
 #[derive(Clone, Default)]
 struct RowSums {
     communication: bool,
+    outermost: usize,
     total_ns: u64,
     self_ns: u64,
     sum_ns: u64,
@@ -182,6 +186,7 @@ impl RowSums {
         add(&mut self.self_ns, self_ns);
         add(&mut self.memory_bytes, view.memory_bytes() as u64);
         if outermost {
+            self.outermost += 1;
             add(&mut self.total_ns, active_ns(view));
         }
     }
@@ -219,6 +224,7 @@ impl RowSums {
             input_shapes: key.input_shapes(),
             communication: self.communication,
             count,
+            outermost: self.outermost,
             total_ns: self.total_ns,
             self_ns: self.self_ns,
             accelerator: key.accelerator(),

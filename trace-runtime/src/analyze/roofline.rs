@@ -1,46 +1,9 @@
 //! What an op reaches of what the machine could do, by how much it computes for each byte it moves.
 
+use super::machine_peaks::MachinePeaks;
 use super::op_table::OpRow;
-use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use crate::model::order::descending;
-
-/// The metadata keys under which a trace may carry its machine's peaks.
-const PEAK_FLOPS_KEY: &str = "peak_flops_per_s";
-const PEAK_BYTES_KEY: &str = "peak_bytes_per_s";
-
-/// What a machine can do at most.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct MachinePeaks {
-    /// Floating-point operations per second.
-    pub flops_per_s: f64,
-    /// Bytes to and from memory per second.
-    pub bytes_per_s: f64,
-}
-
-json_struct!(MachinePeaks {
-    required: [flops_per_s, bytes_per_s],
-    optional: [],
-});
-
-impl MachinePeaks {
-    /// The peaks that a trace carries under `peak_flops_per_s` and `peak_bytes_per_s`.
-    pub fn of<T: TraceView + ?Sized>(trace: &T) -> Option<MachinePeaks> {
-        let number = |key: &str| {
-            let said: f64 = trace.metadata().get(key)?.trim().parse().ok()?;
-            (said.is_finite() && said > 0.0).then_some(said)
-        };
-        Some(MachinePeaks {
-            flops_per_s: number(PEAK_FLOPS_KEY)?,
-            bytes_per_s: number(PEAK_BYTES_KEY)?,
-        })
-    }
-
-    /// FLOPs per second that work of this arithmetic intensity can reach.
-    pub fn attainable(&self, flops_per_byte: f64) -> f64 {
-        self.flops_per_s.min(flops_per_byte * self.bytes_per_s)
-    }
-}
 
 /// One row of an op table against the roof above it.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -127,10 +127,16 @@ impl Report {
                 .get(key)
                 .and_then(|said| said.trim().parse().ok())
         };
-        let threads: BTreeSet<_> = trace
-            .views()
-            .map(|view| (view.rank(), view.thread()))
-            .collect();
+        let mut threads = BTreeSet::new();
+        let mut last = None;
+        for view in trace.views() {
+            // Entries of a thread mostly come together.
+            let thread = Some((view.rank(), view.thread()));
+            if thread != last {
+                threads.extend(thread);
+                last = thread;
+            }
+        }
         let ranks: BTreeSet<_> = threads.iter().filter_map(|(rank, _)| *rank).collect();
         let mut critical_path = critical_path(trace);
         critical_path.steps = Vec::new();

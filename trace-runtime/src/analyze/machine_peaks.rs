@@ -1,0 +1,132 @@
+//! What a machine can do at most: said, carried by a trace, or measured.
+
+use crate::model::TraceView;
+use crate::model::json_struct::json_struct;
+use std::hint::black_box;
+use std::time::Duration;
+
+/// The metadata keys under which a trace may carry its machine's peaks.
+const PEAK_FLOPS_KEY: &str = "peak_flops_per_s";
+const PEAK_BYTES_KEY: &str = "peak_bytes_per_s";
+
+/// What a machine can do at most.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MachinePeaks {
+    /// Floating-point operations per second.
+    pub flops_per_s: f64,
+    /// Bytes to and from memory per second.
+    pub bytes_per_s: f64,
+}
+
+json_struct!(MachinePeaks {
+    required: [flops_per_s, bytes_per_s],
+    optional: [],
+});
+
+impl MachinePeaks {
+    /// The peaks that a trace carries under `peak_flops_per_s` and `peak_bytes_per_s`.
+    pub fn of<T: TraceView + ?Sized>(trace: &T) -> Option<MachinePeaks> {
+        let number = |key: &str| {
+            let said: f64 = trace.metadata().get(key)?.trim().parse().ok()?;
+            (said.is_finite() && said > 0.0).then_some(said)
+        };
+        Some(MachinePeaks {
+            flops_per_s: number(PEAK_FLOPS_KEY)?,
+            bytes_per_s: number(PEAK_BYTES_KEY)?,
+        })
+    }
+
+    /// Measures what `threads` threads of this machine reach together, in some tens of milliseconds:
+    /// multiplications and additions of `f32` in registers, and copies of more memory than caches hold.
+    ///
+    /// It is what this build reaches: compiled for a generic processor it stays below what code for
+    /// this one could do. `now` tells the time since any fixed moment; the library reads no clock here.
+    ///
+    /// ```no_run
+    /// use std::time::Instant;
+    /// use trace_runtime::analyze::MachinePeaks;
+    ///
+    /// let (threads, start) = (std::thread::available_parallelism(), Instant::now());
+    /// let peaks = MachinePeaks::measure(threads.map_or(1, Into::into), || start.elapsed());
+    /// ```
+    pub fn measure(threads: usize, now: impl Fn() -> Duration + Sync) -> MachinePeaks {
+        let on_all = |one: &(dyn Fn() -> f64 + Sync)| -> f64 {
+            std::thread::scope(|scope| {
+                let running: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(one)).collect();
+                running
+                    .into_iter()
+                    .filter_map(|thread| thread.join().ok())
+                    .sum()
+            })
+        };
+        MachinePeaks {
+            flops_per_s: on_all(&|| best_rate(FLOPS_A_ROUND as f64, &now, compute)),
+            bytes_per_s: on_all(&|| {
+                let (from, mut to) = (vec![1u8; COPY_BYTES], vec![0u8; COPY_BYTES]);
+                // Read once, written once.
+                best_rate(2.0 * COPY_BYTES as f64, &now, || {
+                    to.copy_from_slice(black_box(&from));
+                    black_box(&mut to);
+                })
+            }),
+        }
+    }
+
+    /// FLOPs per second that work of this arithmetic intensity can reach.
+    pub fn attainable(&self, flops_per_byte: f64) -> f64 {
+        self.flops_per_s.min(flops_per_byte * self.bytes_per_s)
+    }
+}
+
+const COPY_BYTES: usize = 32 << 20;
+const LANES: usize = 64;
+const STEPS: usize = 40_000;
+const FLOPS_A_ROUND: usize = 2 * LANES * STEPS;
+const ROUNDS: usize = 6;
+
+/// Work per second in the best of a few rounds: the others were disturbed, the first warmed up.
+fn best_rate(work: f64, now: &impl Fn() -> Duration, mut round: impl FnMut()) -> f64 {
+    let best = (0..ROUNDS)
+        .map(|_| {
+            let start = now();
+            round();
+            now().saturating_sub(start)
+        })
+        .min()
+        .unwrap_or_default();
+    work / best.as_secs_f64().max(1e-9)
+}
+
+/// Enough independent chains to keep every vector unit busy.
+fn compute() {
+    let mut lanes = [1.0f32; LANES];
+    let (factor, term) = (black_box(0.999_f32), black_box(0.001_f32));
+    for _ in 0..STEPS {
+        for lane in &mut lanes {
+            *lane = *lane * factor + term;
+        }
+    }
+    black_box(lanes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_round_of_a_millisecond_gives_its_work_by_the_second() {
+        let clock = AtomicU64::new(0);
+        let stepped = || Duration::from_millis(clock.fetch_add(1, Ordering::Relaxed));
+        let peaks = MachinePeaks::measure(1, stepped);
+        let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
+        assert!(
+            close(peaks.flops_per_s, FLOPS_A_ROUND as f64 * 1e3),
+            "{peaks:?}"
+        );
+        assert!(
+            close(peaks.bytes_per_s, COPY_BYTES as f64 * 2e3),
+            "{peaks:?}"
+        );
+    }
+}
