@@ -7,17 +7,21 @@ use trace_runtime::analyze::{LiveMemory, live_memory};
 use trace_runtime::report::{Column, Table, bytes, duration, percent, printable};
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Columns of a curve.
-const CURVE: usize = 60;
+/// What the other columns and the gaps of the table take.
+const BESIDE: usize = 44;
 
 pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;
     let devices = live_memory(&trace);
     let plain = args.layout.format == Format::Csv;
+    let columns = output::style(&args.layout)
+        .width
+        .saturating_sub(BESIDE)
+        .max(20);
     let mut tables = vec![if plain {
         figures(&devices)
     } else {
-        peaks(&devices)
+        peaks(&devices, columns)
     }];
     tables.extend(
         devices
@@ -45,13 +49,13 @@ fn name(device: &LiveMemory) -> String {
     }
 }
 
-fn peaks(devices: &[LiveMemory]) -> Table {
+fn peaks(devices: &[LiveMemory], columns: usize) -> Table {
     let row = |device: &LiveMemory| {
         vec![
             name(device),
             bytes(device.peak_bytes),
             duration(device.peak_at_ns.max(0).unsigned_abs()),
-            sparkline(&device.curve),
+            sparkline(&device.curve, columns),
         ]
     };
     let bounds = devices.iter().any(|device| device.upper_bound);
@@ -121,16 +125,16 @@ fn holders(device: &LiveMemory, limit: usize) -> Table {
 }
 
 /// The highest point of each stretch of time.
-fn sparkline(curve: &[(i64, u64)]) -> String {
+fn sparkline(curve: &[(i64, u64)], columns: usize) -> String {
     let (Some(&(first, _)), Some(&(last, _))) = (curve.first(), curve.last()) else {
         return String::new();
     };
     let span = last.abs_diff(first).max(1);
     let column = |at: i64| {
-        let share = u128::from(at.abs_diff(first)) * CURVE as u128 / u128::from(span);
-        (share as usize).min(CURVE - 1)
+        let share = u128::from(at.abs_diff(first)) * columns as u128 / u128::from(span);
+        (share as usize).min(columns - 1)
     };
-    let mut highest = [0; CURVE];
+    let mut highest = vec![0; columns];
     for (index, &(at, live)) in curve.iter().enumerate() {
         // A level holds until the next point.
         let until = curve.get(index + 1).map_or(last, |&(next, _)| next);
@@ -151,11 +155,11 @@ mod tests {
 
     #[test]
     fn a_level_holds_until_the_next_point() {
-        let line = sparkline(&[(0, 0), (30, 70), (60, 10)]);
-        assert_eq!(line.chars().count(), CURVE);
+        let line = sparkline(&[(0, 0), (30, 70), (60, 10)], 60);
+        assert_eq!(line.chars().count(), 60);
         assert!(line.starts_with(&"▁".repeat(30)), "{line}");
         assert_eq!(line.chars().nth(45), Some('█'));
-        assert_eq!(sparkline(&[]), "");
-        assert_eq!(sparkline(&[(5, 0)]).chars().next(), Some('▁'));
+        assert_eq!(sparkline(&[], 20), "");
+        assert_eq!(sparkline(&[(5, 0)], 20).chars().next(), Some('▁'));
     }
 }

@@ -1,0 +1,345 @@
+//! What each command answers, in every format.
+
+mod process;
+
+use process::{Folder, optrace, optrace_reading, optrace_unheard, torch_trace, trace_of};
+use std::io::Write as _;
+use std::path::Path;
+
+#[test]
+fn help_names_every_command_and_the_exit_codes() {
+    let help = optrace(&["--help"]).fine();
+    for command in [
+        "report",
+        "tree",
+        "flame",
+        "timeline",
+        "memory",
+        "diff",
+        "merge",
+        "convert",
+        "completions",
+    ] {
+        assert!(
+            help.contains(&format!("\n  {command} ")),
+            "{command}: {help}"
+        );
+        let own = optrace(&[command, "--help"]).fine();
+        assert!(own.contains("Usage: optrace"), "{own}");
+    }
+    assert!(
+        help.contains("Exit codes:") && help.contains("NO_COLOR"),
+        "{help}"
+    );
+    assert!(optrace(&["--version"]).fine().starts_with("optrace "));
+}
+
+#[test]
+fn a_bad_command_line_says_what_was_meant() {
+    for (args, said) in [
+        (&["repotr"][..], "report"),
+        (&["report"], "<FILE>"),
+        (&["report", "x", "--formt", "md"], "--format"),
+        (
+            &["report", "x", "--format", "xml"],
+            "possible values: text, md, json, csv",
+        ),
+        (&["diff", "a"], "<AFTER>"),
+        (
+            &["diff", "a", "b", "--fail-over", "lots"],
+            "a percentage such as `5%`",
+        ),
+        (&["merge"], "<RANK_FILES>"),
+        (&[], "Usage"),
+    ] {
+        let ended = optrace(args);
+        assert_eq!(ended.code, 2, "{args:?}");
+        assert!(ended.out.is_empty());
+        assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
+    }
+}
+
+#[test]
+fn a_report_is_one_line_and_then_tables() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    let text = optrace(&["report", &trace]).fine();
+    assert!(text.starts_with("sgemm is 100 % of device time"), "{text}");
+    assert!(text.contains("8 runtime calls"), "{text}");
+    assert!(text.contains("aten::mm [64×32]·[32×8]"), "{text}");
+    assert!(!text.contains('\u{1b}'));
+
+    let all = optrace(&["report", &trace, "--runtime-calls"]).fine();
+    assert!(
+        all.contains("cudaLaunchKernel") && !all.contains("runtime calls"),
+        "{all}"
+    );
+
+    let markdown = optrace(&["report", &trace, "--format", "md"]).fine();
+    assert!(
+        markdown.contains("| --- |") || markdown.contains("|---|") || markdown.contains("| :"),
+        "{markdown}"
+    );
+
+    let json = optrace(&["report", &trace, "--format", "json"]).fine();
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let ops = report["ops"].as_array().unwrap();
+    let mm = ops
+        .iter()
+        .find(|row| row["operation"] == "aten::mm")
+        .unwrap();
+    assert_eq!((&mm["count"], &mm["self_ns"]), (&8.into(), &800_000.into()));
+
+    let csv = optrace(&["report", &trace, "--format", "csv"]).fine();
+    assert_eq!(csv.lines().count(), 5, "{csv}");
+    let by_shape = optrace(&["report", &trace, "--format", "csv", "--by-shape"]).fine();
+    assert!(by_shape.contains("64"), "{by_shape}");
+}
+
+#[test]
+fn the_library_and_the_command_print_the_same() {
+    let folder = Folder::new();
+    let mut plain = trace_runtime::RecordedExecutionTrace::new();
+    plain.add_entry(
+        trace_runtime::RecordedTraceEntry::new(0, "matmul")
+            .with_duration(std::time::Duration::from_micros(5)),
+    );
+    let trace = folder.file("t.json", plain.to_json().unwrap());
+    let style = trace_runtime::report::TextStyle::default();
+    assert_eq!(
+        optrace(&["report", &trace]).fine(),
+        plain.report().to_text(&style)
+    );
+}
+
+#[test]
+fn a_tree_shows_who_called_whom() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    let text = optrace(&["tree", &trace]).fine();
+    let line = |op: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(op));
+        line.unwrap_or_else(|| panic!("{op}: {text}"))
+    };
+    for (depth, op) in ["step", "aten::linear", "aten::mm", "sgemm"]
+        .into_iter()
+        .enumerate()
+    {
+        assert!(
+            line(op).starts_with(&format!("{}{op} ", "  ".repeat(depth))),
+            "{text}"
+        );
+    }
+    assert!(line("aten::mm").contains("800 µs"), "{text}");
+    let shallow = optrace(&["tree", &trace, "--depth", "1"]).fine();
+    assert!(
+        !shallow.contains("aten::mm") && shallow.contains("and 2 calls"),
+        "{shallow}"
+    );
+    let json = optrace(&["tree", &trace, "--format", "json"]).fine();
+    let tree: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(tree["nodes"][2]["operation"], "aten::mm");
+}
+
+#[test]
+fn flame_graphs_are_drawn_alone_and_against_an_earlier_trace() {
+    let folder = Folder::new();
+    let before = folder.file("before.json", torch_trace(1));
+    let after = folder.file("after.json", torch_trace(2));
+    let alone = optrace(&["flame", &before, "--title", "mine <&>"]).fine();
+    assert!(
+        alone.contains("<svg") && alone.contains("aten::mm"),
+        "{alone}"
+    );
+    assert!(alone.contains("mine &lt;&amp;&gt;"));
+    let path = folder.path().join("diff.svg");
+    let path = path.to_str().unwrap();
+    let said = optrace(&["flame", &after, "--against", &before, "-o", path]).fine();
+    assert_eq!(said, "");
+    let drawn = std::fs::read_to_string(path).unwrap();
+    assert!(drawn.contains("<svg") && drawn != alone);
+}
+
+#[test]
+fn a_timeline_and_memory_show_threads_and_devices() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    let timeline = optrace(&["timeline", &trace]).fine();
+    assert!(
+        timeline.contains("main") && timeline.contains("cuda:0 stream 7"),
+        "{timeline}"
+    );
+    assert!(
+        timeline.contains('░') || timeline.contains('▒'),
+        "{timeline}"
+    );
+    let csv = optrace(&["timeline", &trace, "--format", "csv"]).fine();
+    assert!(
+        csv.contains("main,32,") || csv.contains("main,24,"),
+        "{csv}"
+    );
+
+    let memory = optrace(&["memory", &trace]).fine();
+    assert!(memory.starts_with("peak 32.8 kB on cpu"), "{memory}");
+    assert!(
+        memory.contains("aten::mm") && memory.contains('█'),
+        "{memory}"
+    );
+    let json = optrace(&["memory", &trace, "--format", "json"]).fine();
+    let devices: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(devices[0]["peak_bytes"], 32768);
+    let nothing = folder.file("n.json", r#"{"traceEvents": []}"#);
+    assert!(
+        optrace(&["memory", &nothing])
+            .fine()
+            .contains("says nothing of memory")
+    );
+}
+
+#[test]
+fn diff_ends_with_1_only_for_a_slowdown_that_was_asked_about() {
+    let folder = Folder::new();
+    let before = folder.file("before.json", torch_trace(1));
+    let after = folder.file("after.json", torch_trace(2));
+    let slower = optrace(&["diff", &before, &after]);
+    assert_eq!((slower.code, slower.err.as_str()), (0, ""));
+    assert!(
+        slower.out.contains("slower") && slower.out.contains("+100 %"),
+        "{}",
+        slower.out
+    );
+
+    let failed = optrace(&["diff", &before, &after, "--fail-over", "5%"]);
+    assert_eq!((failed.code, failed.err.as_str()), (1, ""));
+    assert!(failed.out.contains("got slower by 100 %"), "{}", failed.out);
+
+    for allowed in [
+        &["diff", &before, &after, "--fail-over", "150%"][..],
+        &["diff", &after, &before, "--fail-over", "5%"],
+        &["diff", &before, &before, "--fail-over", "0%"],
+    ] {
+        let said = optrace(allowed).fine();
+        assert!(said.contains("no op that matters got slower"), "{said}");
+    }
+    let csv = optrace(&["diff", &before, &after, "--format", "csv"]).fine();
+    assert!(csv.starts_with("op,input_shapes,count_before"), "{csv}");
+    let json = optrace(&["diff", &before, &after, "--format", "json"]).fine();
+    serde_json::from_str::<serde_json::Value>(&json).unwrap();
+}
+
+#[test]
+fn ranks_merge_into_one_trace() {
+    let folder = Folder::new();
+    let zero = folder.file("0.json", torch_trace(1));
+    let one = folder.file(
+        "1.json",
+        torch_trace(1).replace(r#""rank": 0"#, r#""rank": 1"#),
+    );
+    let merged = optrace(&["merge", &zero, &one]).fine();
+    let report = optrace_reading(&["report", "-"], merged.as_bytes()).fine();
+    assert!(report.contains("2 ranks"), "{report}");
+    let twice = optrace(&["merge", &zero, &zero]).trouble();
+    assert!(twice.contains("both of rank 0"), "{twice}");
+    let stdin = optrace(&["merge", "-", "-"]).trouble();
+    assert!(stdin.contains("more than once"), "{stdin}");
+}
+
+#[test]
+fn a_trace_is_converted_to_every_format_and_back() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    let ops = |path: &str| optrace(&["report", path, "--format", "csv"]).fine();
+    let output = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+
+    let json = output("own.json");
+    optrace(&["convert", &trace, "-o", &json]).fine();
+    assert_eq!(ops(&json), ops(&trace));
+
+    let chrome = output("kineto.chrome.json");
+    optrace(&["convert", &trace, "-o", &chrome]).fine();
+    assert!(ops(&chrome).contains("aten::mm"));
+
+    assert!(
+        optrace(&["convert", &trace, "--to", "collapsed"])
+            .fine()
+            .contains(";aten::mm ")
+    );
+    assert!(
+        optrace(&["convert", &trace, "--to", "speedscope"])
+            .fine()
+            .contains("speedscope")
+    );
+    for name in ["t.pftrace", "t.svg"] {
+        let path = output(name);
+        optrace(&["convert", &trace, "-o", &path]).fine();
+        assert!(Path::new(&path).metadata().unwrap().len() > 100);
+    }
+    let nowhere = optrace(&["convert", &trace, "-o", &output("no/such/folder.json")]).trouble();
+    assert!(nowhere.contains("no/such/folder.json"), "{nowhere}");
+}
+
+#[test]
+fn compressed_files_and_standard_input_read_the_same() {
+    let folder = Folder::new();
+    let json = torch_trace(1);
+    let plain = optrace(&["report", &folder.file("t.json", &json)]).fine();
+
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(json.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let zstd = ruzstd::encoding::compress_to_vec(json.as_bytes(), level);
+    for (name, bytes) in [
+        ("t.json.gz", &gzip),
+        ("t.json.zst", &zstd),
+        ("no-ending", &gzip),
+    ] {
+        assert_eq!(
+            optrace(&["report", &folder.file(name, bytes)]).fine(),
+            plain,
+            "{name}"
+        );
+        assert_eq!(
+            optrace_reading(&["report", "-"], bytes).fine(),
+            plain,
+            "{name}"
+        );
+    }
+    assert_eq!(
+        optrace_reading(&["report", "-"], json.as_bytes()).fine(),
+        plain
+    );
+
+    for (name, bytes) in [("cut.gz", &gzip), ("cut.zst", &zstd)] {
+        let cut = folder.file(name, &bytes[..bytes.len() / 2]);
+        let said = optrace(&["report", &cut]).trouble();
+        assert!(said.contains("damaged or ends too early"), "{said}");
+    }
+}
+
+#[test]
+fn nobody_listening_is_no_trouble() {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..2000)
+        .map(|index| format!("op number {index}"))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let trace = folder.file("t.json", trace_of(&names));
+    for args in [
+        &["report", &trace, "--format", "json"][..],
+        &["tree", &trace, "--min", "0%", "--format", "csv"],
+        &["convert", &trace, "--to", "chrome"],
+        &["convert", &trace, "--to", "json"],
+        &["flame", &trace],
+        &["--help"],
+    ] {
+        optrace_unheard(args).fine();
+    }
+}
+
+#[test]
+fn completions_are_made_for_the_common_shells() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(optrace(&["completions", shell]).fine().contains("optrace"));
+    }
+}
