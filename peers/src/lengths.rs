@@ -1,0 +1,73 @@
+//! Whether an op costs the same in a long recording.
+
+use crate::statistics::Spread;
+use crate::subject::{Column, Subject};
+use crate::subjects::{Floor, Ours};
+use crate::table::{Table, number};
+
+const LENGTHS: [usize; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
+const ROUNDS: usize = 9;
+const SLICE: usize = 2000;
+
+/// Nanoseconds per call by length, the plain call included.
+pub struct Lengths {
+    ours: Vec<Spread>,
+    floor: Vec<Spread>,
+}
+
+impl Lengths {
+    pub fn run() -> Lengths {
+        let mut ours = vec![Vec::new(); LENGTHS.len()];
+        let mut floor = vec![Vec::new(); LENGTHS.len()];
+        for _ in 0..ROUNDS {
+            for (index, &length) in LENGTHS.iter().enumerate() {
+                ours[index].push(per_call(&Ours, Column::WithShapes, length));
+                floor[index].push(per_call(&Floor, Column::Bare, length));
+            }
+        }
+        let spreads = |taken: Vec<Vec<f64>>| taken.into_iter().map(Spread::of).collect();
+        Lengths {
+            ours: spreads(ours),
+            floor: spreads(floor),
+        }
+    }
+
+    /// The dearest length over the cheapest.
+    pub fn unevenness(&self) -> Spread {
+        let uneven = |value: fn(&Spread) -> f64| {
+            let values = self.ours.iter().map(value);
+            values.clone().fold(0.0, f64::max) / values.fold(f64::INFINITY, f64::min)
+        };
+        Spread {
+            median: uneven(|spread| spread.median),
+            minimum: uneven(|spread| spread.minimum),
+        }
+    }
+
+    pub fn print(&self) {
+        let heads = ["10^4", "10^5", "10^6", "10^7"];
+        let mut table = Table::new("ns per call by ops recorded", &heads);
+        for (name, spreads) in [("ours, with shapes", &self.ours), ("floor", &self.floor)] {
+            table.row(name, spreads.iter().map(|spread| number(spread.median)));
+            let minima = spreads.iter().map(|spread| number(spread.minimum));
+            table.row("  minimum", minima);
+        }
+        table.print();
+    }
+}
+
+/// The median slice: one in which the thread was not running says nothing of the subject.
+fn per_call(subject: &dyn Subject, column: Column, length: usize) -> f64 {
+    let mut slices = Vec::new();
+    subject.collect(&mut || {
+        let slice = || match column {
+            Column::WithShapes => subject.with_shapes(SLICE),
+            _ => subject.bare(SLICE),
+        };
+        slices = (0..length / SLICE).filter_map(|_| slice()).collect();
+    });
+    let per_call = slices
+        .iter()
+        .map(|time| time.as_nanos() as f64 / SLICE as f64);
+    Spread::of(per_call).median
+}

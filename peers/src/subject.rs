@@ -1,0 +1,118 @@
+//! What is measured: one op, called many times under one tracer.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use trace_runtime::{DType, Device, TensorLike, TensorSink};
+
+/// A tensor of rank 2, as far as a tracer looks at it.
+#[derive(Debug, Clone, Copy)]
+pub struct Matrix {
+    pub dims: [usize; 2],
+}
+
+impl Matrix {
+    /// What the op does: next to nothing, so that what is left is the tracer.
+    #[inline]
+    pub fn times(&self, other: &Matrix) -> Matrix {
+        Matrix {
+            dims: [self.dims[0], other.dims[1]],
+        }
+    }
+}
+
+impl TensorLike for Matrix {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        sink.tensor(&self.dims, DType::F32, Device::Cpu);
+    }
+}
+
+/// A tracer, or the absence of one.
+pub trait Subject: Sync {
+    fn name(&self) -> &'static str;
+
+    /// Records while `work` runs, throws away what was recorded, and comes back once every thread of the
+    /// tracer is idle.
+    fn collect(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
+    /// Times so many calls that are recorded with their name and times.
+    fn bare(&self, calls: usize) -> Option<Duration>;
+
+    /// The same, and with the shapes of two inputs and an output.
+    fn with_shapes(&self, _calls: usize) -> Option<Duration> {
+        None
+    }
+
+    /// The same code, while nothing records.
+    fn off(&self, _calls: usize) -> Option<Duration> {
+        None
+    }
+}
+
+/// What a subject is asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    Bare,
+    WithShapes,
+    Off,
+}
+
+impl Column {
+    pub const ALL: [Column; 3] = [Column::Bare, Column::WithShapes, Column::Off];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Column::Bare => "bare",
+            Column::WithShapes => "shapes",
+            Column::Off => "off",
+        }
+    }
+
+    /// None where the subject cannot.
+    pub fn measure(self, subject: &dyn Subject, calls: usize) -> Option<Duration> {
+        if self == Column::Off {
+            return subject.off(calls);
+        }
+        let mut taken = None;
+        subject.collect(&mut || {
+            taken = match self {
+                Column::WithShapes => subject.with_shapes(calls),
+                _ => subject.bare(calls),
+            };
+        });
+        taken
+    }
+}
+
+/// Calls before the clock runs, for what the subject before has left in the caches.
+const WARM_UP: usize = 512;
+
+/// Times so many calls of `op`.
+#[inline(always)]
+pub fn timed(calls: usize, mut op: impl FnMut(&Matrix, &Matrix) -> Matrix) -> Duration {
+    // Apart from the loop below, where callgrind would count what happens in the first call only.
+    warm_up(&mut op);
+    let start = Instant::now();
+    repeat(calls, &mut op);
+    start.elapsed()
+}
+
+#[inline(never)]
+fn warm_up(op: &mut impl FnMut(&Matrix, &Matrix) -> Matrix) {
+    for _ in 0..WARM_UP {
+        black_box(op(black_box(&A), black_box(&B)));
+    }
+}
+
+/// The loop that is timed. `scripts/peers.sh` has callgrind count what happens in it, by its name.
+#[inline(never)]
+fn repeat(calls: usize, op: &mut impl FnMut(&Matrix, &Matrix) -> Matrix) {
+    for _ in 0..calls {
+        black_box(op(black_box(&A), black_box(&B)));
+    }
+}
+
+const A: Matrix = Matrix { dims: [64, 32] };
+const B: Matrix = Matrix { dims: [32, 8] };

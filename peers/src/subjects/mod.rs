@@ -1,0 +1,33 @@
+//! The subjects, one file each.
+
+mod described;
+mod fastrace;
+mod firestorm;
+mod floor;
+mod hotpath;
+mod ours;
+mod plain;
+mod puffin;
+mod tracing_chrome;
+
+use crate::subject::Subject;
+
+pub use described::Described;
+pub use floor::Floor;
+pub use ours::Ours;
+pub use plain::Plain;
+
+/// In the order of the table; the plain call, the floor and ours come first.
+pub fn all() -> Vec<Box<dyn Subject>> {
+    vec![
+        Box::new(Plain),
+        Box::new(Floor),
+        Box::new(Ours),
+        Box::new(hotpath::Hotpath),
+        Box::new(fastrace::Fastrace::new()),
+        Box::new(firestorm::Firestorm),
+        Box::new(puffin::Puffin),
+        Box::new(Described),
+        Box::new(tracing_chrome::TracingChrome::new()),
+    ]
+}
