@@ -6,6 +6,9 @@ mod described_json;
 mod files;
 #[cfg(feature = "flamegraph")]
 mod flame_graph;
+#[cfg(feature = "parquet")]
+mod parquet_tables;
 mod perfetto;
 mod random_trace;
+mod round_trip;
 mod speedscope;

@@ -35,6 +35,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     export::write(&CollapsedStacks, &trace, folder.join("trace.collapsed"))?;
     #[cfg(feature = "flamegraph")]
     export::write(&export::FlameGraph::new(), &trace, folder.join("trace.svg"))?;
+    #[cfg(feature = "parquet")]
+    {
+        use export::parquet::{ParquetEntries, ParquetShapes};
+        export::write_ranks(&ParquetEntries, &trace, folder.join("entries.parquet"))?;
+        export::write_ranks(&ParquetShapes, &trace, folder.join("shapes.parquet"))?;
+    }
     let expected = serde_json::to_string_pretty(&expected(&trace))?;
     fs::write(folder.join("expected.json"), expected + "\n")?;
     Ok(())

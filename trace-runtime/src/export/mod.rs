@@ -7,6 +7,7 @@
 //! | collapsed stacks | [`CollapsedStacks`] | inferno, `flamegraph.pl`, speedscope |
 //! | speedscope | [`Speedscope`] | speedscope |
 //! | flame graph, as SVG | `FlameGraph`, with the feature `flamegraph` | a browser |
+//! | tables of entries and of ops by shape | `parquet`, with the feature of that name | `DuckDB`, Polars, Spark, `DataFusion` |
 //! | the described JSON | [`DescribedJson`] | this crate |
 //!
 //! Each takes any [`TraceView`] and writes as it goes, so memory does not grow with the trace.
@@ -29,6 +30,8 @@ mod file;
 mod flame_graph;
 mod json_text;
 mod memory_curve;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod part;
 mod perfetto;
 mod speedscope;

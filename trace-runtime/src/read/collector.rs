@@ -20,6 +20,8 @@ pub(super) struct Collector<'a> {
     pub(super) memory: Vec<MemoryRow>,
     pub(super) memory_devices: Vec<String>,
     pub(super) flows: Vec<Flow>,
+    /// The arrows of this crate's own exports, from an op to one that it handed to another thread.
+    pub(super) handoffs: Vec<Flow>,
     /// Some device row has no correlation by which its launch could be found.
     pub(super) uncorrelated: bool,
     pub(super) left_out: LeftOut,
@@ -170,7 +172,12 @@ impl<'a> Collector<'a> {
         let Some(at) = Micros::parse(event.time.0) else {
             return self.left_out.count("events without a readable time");
         };
-        self.flows.push(Flow {
+        let flows = if event.category == Raw(b"handoff") {
+            &mut self.handoffs
+        } else {
+            &mut self.flows
+        };
+        flows.push(Flow {
             at: at.ns,
             id: Flow::id_of(event.id),
             place: self.places.place(event.pid, event.tid),

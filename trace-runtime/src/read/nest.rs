@@ -17,7 +17,8 @@ use std::collections::HashMap;
 /// Puts what was collected into a store.
 ///
 /// A row's parent is the innermost row of its lane that holds it whole. Work on a device has the op
-/// that launched it, or the runtime call where no op made that.
+/// that launched it, or the runtime call where no op made that; an op that nothing holds has the one
+/// that handed it to its thread, if the trace says so.
 pub(super) fn build(
     collected: Collector<'_>,
     header: Header,
@@ -30,6 +31,7 @@ pub(super) fn build(
         mut memory,
         memory_devices,
         flows,
+        handoffs,
         uncorrelated,
         mut left_out,
         events,
@@ -58,6 +60,7 @@ pub(super) fn build(
         open: vec![Vec::new(); places.lanes().len()],
         launches: HashMap::default(),
         arrows: uncorrelated.then(|| Arrows::new(flows)),
+        handoffs: (!handoffs.is_empty()).then(|| Arrows::new(handoffs)),
         total_ns: 0,
         rank: header.rank,
         places,
@@ -128,6 +131,8 @@ struct Sweep<'a> {
     /// The op behind the runtime call of each correlation.
     launches: HashMap<u64, usize, FastHash>,
     arrows: Option<Arrows>,
+    /// From ops to ops that they handed to another thread.
+    handoffs: Option<Arrows>,
     total_ns: u64,
     rank: Option<u32>,
 }
@@ -158,21 +163,22 @@ impl Sweep<'_> {
             self.note_launch(row, self.op_at(lane.place, row.end));
             return Ok(Some("runtime calls"));
         }
-        let parent = if lane.lane == Lane::Device {
-            self.launch(row, lane.place)
+        let (held_by, asked_by) = if lane.lane == Lane::Device {
+            (None, self.launch(row, lane.place))
         } else {
             let open = &mut self.open[row.lane as usize];
             while open.last().is_some_and(|open| open.end < row.end) {
                 open.pop();
             }
-            open.last().map(|open| open.index)
+            let held_by = open.last().map(|open| open.index);
+            (held_by, self.handed_off_by(row, lane))
         };
         let index = self.builder.push_row(NewRow {
             signature: self.signatures[row.op as usize],
             thread: self.threads[row.lane as usize],
             start_ns: row.start.saturating_sub(self.base),
             duration_ns: row.end.abs_diff(row.start),
-            parent,
+            parent: held_by.or(asked_by),
             outcome: if row.correlation == NEVER_ENDED {
                 Outcome::Unfinished
             } else {
@@ -183,7 +189,7 @@ impl Sweep<'_> {
             let end = row.end;
             self.open[row.lane as usize].push(Open { end, index });
         }
-        if parent.is_none() || lane.lane == Lane::Device {
+        if held_by.is_none() {
             self.add_to_total(row, lane);
         }
         if lane.lane == Lane::Runtime {
@@ -209,6 +215,12 @@ impl Sweep<'_> {
         self.arrows.as_ref()?.source(place, row.start)
     }
 
+    /// The op of another thread whose arrow arrives where an op begins.
+    fn handed_off_by(&self, row: &Row, lane: LaneOf<'_>) -> Option<usize> {
+        let arrows = self.handoffs.as_ref()?;
+        (lane.lane == Lane::Host).then(|| arrows.source(lane.place, row.start))?
+    }
+
     /// Frames and runtime calls are the time of the ops on their thread, seen once more.
     fn add_to_total(&mut self, row: &Row, lane: LaneOf<'_>) {
         let counts = match lane.lane {
@@ -223,7 +235,7 @@ impl Sweep<'_> {
 
     fn follow_arrows(&mut self, until: i64) {
         let (open, places) = (&self.open, &self.places);
-        if let Some(arrows) = &mut self.arrows {
+        for arrows in [&mut self.arrows, &mut self.handoffs].into_iter().flatten() {
             arrows.advance(until, |place, at| {
                 [Lane::Host, Lane::Runtime]
                     .into_iter()

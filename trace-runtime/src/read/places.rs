@@ -101,7 +101,8 @@ impl<'a> Places<'a> {
             for (lane, number) in self.lanes.iter().zip(&mut numbers) {
                 let tid = self.known[lane.place as usize].tid.number::<u64>();
                 if lane.lane == wanted {
-                    *number = tid.filter(|&tid| taken.insert(tid));
+                    let rank = self.rank(lane.place);
+                    *number = tid.filter(|&tid| taken.insert((rank, tid)));
                 }
             }
         }
@@ -110,13 +111,14 @@ impl<'a> Places<'a> {
             .iter()
             .zip(numbers)
             .map(|(lane, number)| {
+                let own_rank = self.rank(lane.place);
                 let number = number.unwrap_or_else(|| {
-                    while !taken.insert(free) {
+                    while !taken.insert((own_rank, free)) {
                         free += 1;
                     }
                     free
                 });
-                let rank = self.rank(lane.place).or(rank);
+                let rank = own_rank.or(rank);
                 builder.thread(Some(number), rank, self.name_of(lane).as_deref())
             })
             .collect()
