@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::thread::scope;
 
 const ROUNDS: usize = 15;
-const CALLS: usize = 4096;
+const CALLS: usize = 8192;
 const SLICES: usize = 15;
 
 /// Two threads over one: the median of the rounds, and the best of two over the best of one.
