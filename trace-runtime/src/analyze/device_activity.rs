@@ -227,12 +227,7 @@ fn collect<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<(Option<u32>, &str), La
             })
         })
         .collect();
-    let mut lanes = Lanes {
-        keys: grouping.keys(),
-        slots: HashMap::new(),
-        all: Vec::new(),
-        last: None,
-    };
+    let mut lanes = Lanes::new(grouping.keys());
     for (index, view) in trace.views().enumerate() {
         if let Some(span) = view.start_ns().zip(view.end_ns())
             && let Some((lane, _)) = lanes.of(view.rank(), groups[index])
@@ -252,31 +247,47 @@ fn collect<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<(Option<u32>, &str), La
             }
         }
     });
-    let mut united: BTreeMap<(Option<u32>, &str), Lane> = BTreeMap::new();
-    for ((rank, group), slot) in lanes.slots {
-        let (device, _) = lanes.keys[group as usize];
-        united
-            .entry((rank, device))
-            .or_default()
-            .extend(&lanes.all[slot]);
+    let mut by_name = BTreeMap::new();
+    for ((rank, device), slot) in lanes.slots {
+        let lane = std::mem::take(&mut lanes.all[slot]);
+        by_name.insert((rank, lanes.devices[device as usize]), lane);
     }
-    united
+    by_name
 }
 
-/// A lane for each rank and group of entries; those of one device are put together at the end.
-struct Lanes<'k, 'a> {
-    keys: &'k [(&'a str, Work)],
+/// A lane for each device of each rank, found by table rather than by name.
+struct Lanes<'a> {
+    devices: Vec<&'a str>,
+    /// For each group of entries the number of its device, and what it spends time on.
+    groups: Vec<(u32, Work)>,
     slots: HashMap<(Option<u32>, u32), usize>,
     all: Vec<Lane>,
-    /// Entries of a group seldom come alone.
+    /// Entries of a device seldom come alone.
     last: Option<((Option<u32>, u32), usize)>,
 }
 
-impl Lanes<'_, '_> {
+impl<'a> Lanes<'a> {
+    fn new(keys: &[(&'a str, Work)]) -> Lanes<'a> {
+        let mut devices: Vec<&str> = keys.iter().map(|key| key.0).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        let number = |device| devices.partition_point(|&other| other < device) as u32;
+        Lanes {
+            groups: keys
+                .iter()
+                .map(|&(device, work)| (number(device), work))
+                .collect(),
+            devices,
+            slots: HashMap::new(),
+            all: Vec::new(),
+            last: None,
+        }
+    }
+
     /// The lane of a rank's group and what it spends time on; `None` for entries without a device.
     fn of(&mut self, rank: Option<u32>, group: u32) -> Option<(&mut Lane, Work)> {
-        let (_, work) = *self.keys.get(group as usize)?;
-        let key = (rank, group);
+        let (device, work) = *self.groups.get(group as usize)?;
+        let key = (rank, device);
         let slot = match self.last {
             Some((last, slot)) if last == key => slot,
             _ => *self.slots.entry(key).or_insert_with(|| {
