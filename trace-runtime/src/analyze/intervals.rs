@@ -97,7 +97,7 @@ impl FromIterator<(i64, i64)> for Intervals {
             .filter(|(start, end)| start < end)
             .collect();
         // Stable, because that is linear for what it mostly gets: a few lists that are in order.
-        all.sort();
+        all.sort_by_key(|interval| interval.0);
         all.dedup_by(|next, kept| {
             let touches = next.0 <= kept.1;
             if touches {
