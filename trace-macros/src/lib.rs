@@ -1,71 +1,26 @@
-//! The `#[traced_op]` attribute.
+//! The macros of trace-runtime, which re-exports them and holds their documentation.
 
-#[cfg(feature = "enabled")]
-mod body;
 mod derive;
 #[cfg(feature = "enabled")]
-mod diagnostics;
-#[cfg(feature = "enabled")]
-mod emit;
-#[cfg(feature = "enabled")]
-mod fallback;
-#[cfg(feature = "enabled")]
-mod function;
-#[cfg(feature = "enabled")]
-mod impl_block;
-#[cfg(feature = "enabled")]
-mod options;
-#[cfg(feature = "enabled")]
-mod paths;
-#[cfg(feature = "enabled")]
-mod signature;
-#[cfg(all(test, feature = "enabled"))]
-mod snapshots;
-#[cfg(feature = "enabled")]
-mod validate;
+mod traced_op;
 
 use proc_macro::TokenStream;
 
-/// Records a function.
+/// Records every execution of a function; see `trace_runtime::traced_op`.
 #[proc_macro_attribute]
-pub fn traced_op(options: TokenStream, item: TokenStream) -> TokenStream {
-    #[cfg(feature = "enabled")]
-    return expand(options.into(), item.into()).into();
-    #[cfg(not(feature = "enabled"))]
-    {
-        let _ = options;
-        item
-    }
-}
-
 #[cfg(feature = "enabled")]
-fn expand(
-    options: proc_macro2::TokenStream,
-    item: proc_macro2::TokenStream,
-) -> proc_macro2::TokenStream {
-    use function::Item;
-
-    let mut mistakes = diagnostics::Mistakes::default();
-    let options = options::Options::parse(options, &mut mistakes);
-    match Item::parse(item.clone()) {
-        Ok(Item::Function(function)) => {
-            let context = validate::Context::default();
-            if let Some(op) = validate::function(*function, options, &context, &mut mistakes) {
-                return emit::function(&op);
-            }
-        }
-        Ok(Item::Impl(mut block)) => {
-            let members = impl_block::members(&mut block, &options, &mut mistakes);
-            if mistakes.is_empty() {
-                return emit::block(&block, &members);
-            }
-        }
-        Err(error) => mistakes.take(error),
-    }
-    fallback::item_beside_errors(item, mistakes)
+pub fn traced_op(options: TokenStream, item: TokenStream) -> TokenStream {
+    traced_op::expand(options.into(), item.into()).into()
 }
 
-/// derive
+/// Leaves the function as it is: recording is compiled out.
+#[proc_macro_attribute]
+#[cfg(not(feature = "enabled"))]
+pub fn traced_op(_: TokenStream, item: TokenStream) -> TokenStream {
+    item
+}
+
+/// Implements `TensorLike` for a struct or an enum that holds tensors; see `trace_runtime::TensorLike`.
 #[proc_macro_derive(TensorLike, attributes(tensor_like))]
 pub fn tensor_like(input: TokenStream) -> TokenStream {
     derive::expand(input)

@@ -54,7 +54,10 @@ pub use record::{
     TraceRecorder, current_op, in_op, record, with_recorder,
 };
 pub use report::Report;
-pub use trace_macros::{TensorLike, traced_op};
+#[doc = include_str!("derive.md")]
+pub use trace_macros::TensorLike;
+#[doc = include_str!("traced_op.md")]
+pub use trace_macros::traced_op;
 
 #[doc(hidden)]
 #[path = "private.rs"]

@@ -1,10 +1,10 @@
 //! Checks the methods of an annotated `impl`, whose options are the defaults of theirs.
 
-use crate::diagnostics::{Mistakes, did_you_mean};
-use crate::function::{Function, ImplBlock, Member};
-use crate::options::{Given, Options, Skip};
-use crate::signature;
-use crate::validate::{self, Context, TracedMember, check_meta, without_group};
+use super::diagnostics::{Mistakes, did_you_mean};
+use super::function::{Function, ImplBlock, Member};
+use super::options::{Given, Options, Skip};
+use super::signature;
+use super::validate::{self, Context, TracedMember, check_meta, without_group};
 use syn::{Expr, ExprLit, Lit};
 
 pub(crate) fn members(

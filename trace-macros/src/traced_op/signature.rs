@@ -1,6 +1,6 @@
 //! What a signature says of the tensors that go in and come out, as far as tokens can tell.
 
-use crate::paths::ends_in;
+use super::paths::ends_in;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{

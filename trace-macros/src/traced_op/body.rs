@@ -1,7 +1,7 @@
 //! What the tokens of a body say. Nothing here parses them.
 
-use crate::function::{Function, outer};
-use crate::signature::any_token;
+use super::function::{Function, outer};
+use super::signature::any_token;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::Attribute;
 use syn::parse::{ParseStream, Parser};

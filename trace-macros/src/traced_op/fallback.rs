@@ -2,8 +2,9 @@
 //!
 //! The rest of the crate goes on to see the function, so that one mistake is one error.
 
-use crate::diagnostics::Mistakes;
-use crate::function::{Item, Member};
+use super::diagnostics::Mistakes;
+use super::function::{Item, Member};
+use super::paths::ends_in;
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -13,7 +14,7 @@ pub(crate) fn item_beside_errors(item: TokenStream, mistakes: Mistakes) -> Token
         Ok(Item::Function(mut function)) => {
             function
                 .attrs
-                .retain(|attr| !crate::paths::ends_in(attr.path(), "traced_op"));
+                .retain(|attr| !ends_in(attr.path(), "traced_op"));
             function.as_written()
         }
         Ok(Item::Impl(block)) => {

@@ -9,7 +9,7 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, FnModifiers, Generics, ImplItem, Path, Signature, Token, Type, Visibility};
 
-use crate::paths::ends_in;
+use super::paths::ends_in;
 
 /// What `#[traced_op]` stands on.
 pub(crate) enum Item {

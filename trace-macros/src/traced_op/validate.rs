@@ -1,12 +1,12 @@
 //! Decides whether the options fit the function. Everything that can reject user code is here and in the
 //! parsing before it; emitting cannot fail.
 
-use crate::body;
-use crate::diagnostics::{Mistakes, did_you_mean, listed};
-use crate::function::Function;
-use crate::options::{Given, Meta, Options, Skip};
-use crate::paths::{self, ends_in};
-use crate::signature::{self, Access, Binding, ResultKind, Returns};
+use super::body;
+use super::diagnostics::{Mistakes, did_you_mean, listed};
+use super::function::Function;
+use super::options::{Given, Meta, Options, Skip};
+use super::paths::{self, ends_in};
+use super::signature::{self, Access, Binding, ResultKind, Returns};
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::ext::IdentExt;
 use syn::{Expr, ExprLit, ImplItem, Lit, LitStr};

@@ -1,9 +1,9 @@
 //! Reads what stands in the parentheses of `#[traced_op(…)]`.
 //!
 //! Only the form of each option is checked here; whether it makes sense for the function is decided in
-//! [`validate`](crate::validate).
+//! [`validate`](super::validate).
 
-use crate::diagnostics::{Mistakes, did_you_mean, listed};
+use super::diagnostics::{Mistakes, did_you_mean, listed};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};

@@ -13,9 +13,9 @@
 //! The branch that is never taken keeps the code behind a diverging body from being called unreachable.
 //! A body with a `return` in it becomes a closure instead of a block, an async one an async block.
 
-use crate::function::{Function, ImplBlock};
-use crate::signature::{ResultKind, Returns};
-use crate::validate::{Captures, Described, Device, Output, Reborrow, TracedMember, TracedOp};
+use super::function::{Function, ImplBlock};
+use super::signature::{ResultKind, Returns};
+use super::validate::{Captures, Described, Device, Output, Reborrow, TracedMember, TracedOp};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Expr;
