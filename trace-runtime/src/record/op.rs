@@ -22,7 +22,20 @@ pub fn begin(site: &'static Site, inputs: impl FnOnce(&mut TensorSink)) -> Op {
     if !state::is_anyone_recording() {
         return Op(None);
     }
+    begin_recorded(site, inputs)
+}
+
+/// Out of line, as is [`end_recorded`]: a function that is not recorded pays for a load and a branch,
+/// not for the registers that recording needs.
+#[inline(never)]
+fn begin_recorded(site: &'static Site, inputs: impl FnOnce(&mut TensorSink)) -> Op {
     Op(state::with_active(|recorder| recorder.begin_guarded(site, inputs)).flatten())
+}
+
+#[inline(never)]
+fn end_recorded(guarded: &GuardedOp, outputs: impl FnOnce(&mut TensorSink)) {
+    // A description that panics leaves the op to its drop.
+    state::with_any(|recorder| recorder.end_guarded(guarded, Outcome::Ok, outputs));
 }
 
 impl Op {
@@ -36,8 +49,7 @@ impl Op {
     #[inline]
     pub fn end(self, outputs: impl FnOnce(&mut TensorSink)) {
         if let Some(guarded) = &self.0 {
-            // A description that panics leaves the op to its drop.
-            state::with_any(|recorder| recorder.end_guarded(guarded, Outcome::Ok, outputs));
+            end_recorded(guarded, outputs);
         }
         std::mem::forget(self);
     }
