@@ -8,7 +8,8 @@ use super::store::{Extra, NO_START, Thread, TraceStore};
 use super::{OpKind, Outcome};
 use std::collections::BTreeMap;
 
-/// An entry of a [`TraceStore`]; all there is to know of it is in its [`EntryView`].
+/// An entry of a [`TraceStore`]; all there is to know of it is in its
+/// [`EntryView`](super::EntryView).
 #[derive(Debug, Clone, Copy)]
 pub struct StoredEntry<'a> {
     pub(super) store: &'a TraceStore,
