@@ -50,7 +50,7 @@ install_speedscope() {
 }
 run_speedscope() { node $here/check_speedscope.mjs "$out" "$dir/node_modules" "$(command -v chromium)"; }
 
-install_inferno() { cargo install --quiet --locked --root "$dir" inferno --version 0.12.8; }
+install_inferno() { cargo install --quiet --locked --debug --root "$dir" --no-default-features --features cli inferno --version 0.12.8; }
 run_inferno() {
   "$dir/bin/inferno-flamegraph" <"$out/trace.collapsed" >"$dir/trace.svg" 2>"$dir/run.log" &&
     ! grep -q . "$dir/run.log" && grep -q '</svg>' "$dir/trace.svg" && echo "ok   trace.collapsed: drawn without a warning"

@@ -46,7 +46,7 @@ rows = duckdb.sql(f"""
 compare("DuckDB: which op runs inside which", dict(rows), expected["nesting"])
 
 rows = duckdb.sql(f"""
-    SELECT operation || ' ' || input_shapes, count(*), sum(input_shapes::BIGINT[][][1][1])
+    SELECT operation || ' ' || input_shapes, count(*), sum((input_shapes::BIGINT[][])[1][1])
     FROM '{entries}' WHERE input_shapes <> '[]' GROUP BY ALL
 """).fetchall()
 compare("DuckDB: shapes, which cast to lists", {r[0]: r[1] for r in rows}, expected["shapes"])

@@ -2,6 +2,7 @@
 
 mod chrome;
 mod collapsed;
+mod csv;
 mod described_json;
 mod files;
 #[cfg(feature = "flamegraph")]

@@ -8,6 +8,7 @@
 //! | speedscope | [`Speedscope`] | speedscope |
 //! | flame graph, as SVG | `FlameGraph`, with the feature `flamegraph` | a browser |
 //! | tables of entries and of ops by shape | `parquet`, with the feature of that name | `DuckDB`, Polars, Spark, `DataFusion` |
+//! | op tables as CSV | [`CsvTable`] | spreadsheets |
 //! | the described JSON | [`DescribedJson`] | this crate |
 //!
 //! Each takes any [`TraceView`] and writes as it goes, so memory does not grow with the trace.
@@ -24,6 +25,7 @@
 
 mod chrome;
 mod collapsed;
+mod csv;
 mod described_json;
 mod file;
 #[cfg(feature = "flamegraph")]
@@ -40,6 +42,7 @@ mod tracks;
 
 pub use chrome::ChromeTrace;
 pub use collapsed::CollapsedStacks;
+pub use csv::CsvTable;
 pub use described_json::DescribedJson;
 pub use file::{write, write_ranks, write_split};
 #[cfg(feature = "flamegraph")]

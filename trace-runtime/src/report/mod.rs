@@ -13,6 +13,7 @@ mod text;
 mod units;
 
 pub use names::{display_width, printable};
+pub(crate) use op_sections::op_figures;
 pub use table::{Align, Cell, Column, Table};
 pub use text::{Colour, TextStyle};
 pub use units::{bytes, duration, percent, rate, shapes};

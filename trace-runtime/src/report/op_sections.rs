@@ -171,7 +171,7 @@ pub(super) fn roofline(report: &Report, limit: usize) -> Table {
 }
 
 /// An op table in plain numbers, for programs.
-pub(super) fn op_figures(rows: &[OpRow]) -> Table {
+pub(crate) fn op_figures(rows: &[OpRow]) -> Table {
     let shaped = rows.iter().any(|row| row.input_shapes.is_some());
     let mut columns = vec![Column::name("operation")];
     if shaped {

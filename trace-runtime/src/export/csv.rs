@@ -1,0 +1,32 @@
+//! The op tables as CSV, for spreadsheets and scripts.
+
+use super::Exporter;
+use crate::analyze::{by_op, by_shape};
+use crate::model::TraceView;
+use crate::report::op_figures;
+use std::io::{self, Write};
+
+/// Writes an op table as CSV in plain numbers: nanoseconds, bytes, FLOPs. The columns are the fields of
+/// [`OpRow`](crate::analyze::OpRow).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CsvTable {
+    /// A row for each op.
+    ByOp,
+    /// A row for each op with the same input shapes.
+    ByShape,
+}
+
+impl Exporter for CsvTable {
+    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, mut out: W) -> io::Result<()> {
+        let rows = match self {
+            CsvTable::ByOp => by_op(trace),
+            CsvTable::ByShape => by_shape(trace),
+        };
+        out.write_all(op_figures(&rows).to_csv().as_bytes())?;
+        out.flush()
+    }
+
+    fn extension(&self) -> &'static str {
+        "csv"
+    }
+}
