@@ -97,6 +97,7 @@ fn split_by_rank(mut trace: RecordedExecutionTrace) -> Result<(), Box<dyn Error>
     report::print(&trace, 10);
     let folder = files::folder("pipeline");
     fs::create_dir_all(&folder)?;
+    trace.write(folder.join("ranks.json"))?;
     for path in write_ranks(&ChromeTrace::new(), &trace, folder.join("trace.json"))? {
         println!("Written: {}", path.display());
     }
