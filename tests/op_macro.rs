@@ -109,7 +109,7 @@ mod recorded {
 
     #[test]
     fn what_is_written_in_place_is_said_afterwards() {
-        let (_, trace) = record(|| scale(&mut [1.0, 2.0, 3.0], 2.0));
+        let ((), trace) = record(|| scale(&mut [1.0, 2.0, 3.0], 2.0));
         assert_eq!(trace.entries[0].output_shape, [3]);
     }
 

@@ -1,5 +1,6 @@
 //! Traces of other profilers become traces of ours: what ran, inside what, when to the nanosecond.
 
+use std::fmt::Write as _;
 use trace_runtime::{DType, OpKind, Outcome, RecordedExecutionTrace, TraceStore, TraceView, read};
 
 fn open(json: &str) -> TraceStore {
@@ -22,12 +23,9 @@ fn tree(trace: &impl TraceView) -> String {
             parent = trace.views().nth(index).unwrap().parent();
         }
         let start = view.start_ns().expect("a start");
-        lines += &format!(
-            "{}{} {start}+{}\n",
-            "  ".repeat(depth),
-            view.operation(),
-            view.duration_ns()
-        );
+        lines.push_str(&"  ".repeat(depth));
+        lines.push_str(view.operation());
+        writeln!(lines, " {start}+{}", view.duration_ns()).unwrap();
     }
     lines
 }

@@ -5,7 +5,8 @@ use super::interner::Interner;
 use super::store::{Extra, StoredChunk, Thread, TraceStore};
 use super::ticks::TickScale;
 use super::{RecordedTraceEntry, TraceView};
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 /// What one thread recorded. Its rows lie in the order in which ops ended, and their steps count the
@@ -212,7 +213,7 @@ fn number_gaps(keys: &[u32]) -> Vec<u32> {
 }
 
 fn renumber(store: &TraceStore, keys: &[u32], steps: &[u32]) {
-    for &key in keys {
+    for &key in keys.iter().filter(|&&key| key != NO_ROW) {
         let (chunk, slot) = locate(key);
         let rows = &store.chunks[chunk].rows;
         if let Some(row) = rows.row(slot) {
@@ -224,117 +225,101 @@ fn renumber(store: &TraceStore, keys: &[u32], steps: &[u32]) {
 
 fn many_threads(
     store: &mut TraceStore,
-    runs: Vec<Run>,
+    threads: Vec<Run>,
     mut tasks: Run,
     extras: Vec<(u32, Vec<RawExtra>)>,
 ) {
-    let start = |key: u32| {
-        let (chunk, slot) = locate(key);
-        store.chunks[chunk]
-            .rows
-            .row(slot)
-            .map_or(0, |row| row.start)
-    };
-    tasks.keys.sort_by_key(|&key| start(key));
-    let mut steps: Vec<Vec<u32>> = runs
-        .iter()
-        .map(|run| vec![NO_PARENT; run.keys.len()])
-        .collect();
-    let total = tasks.keys.len()
-        + runs
-            .iter()
-            .flat_map(|run| &run.keys)
-            .filter(|&&key| key != NO_ROW)
-            .count();
-    let mut order = Vec::with_capacity(total);
-
-    // The earliest start of each run; tasks come first, so that one goes before its children.
-    let mut heads = std::collections::BinaryHeap::with_capacity(runs.len() + 1);
-    let mut next = vec![0; runs.len() + 1];
-    let keys_of = |run: usize| {
-        if run == 0 {
-            &tasks.keys
-        } else {
-            &runs[run - 1].keys
-        }
-    };
-    let advance = |run: usize, next: &mut Vec<usize>| {
-        let keys = keys_of(run);
-        while let Some(&key) = keys.get(next[run]) {
-            next[run] += 1;
-            if key != NO_ROW {
-                return Some(std::cmp::Reverse((start(key), run, next[run] - 1)));
-            }
-        }
-        None
-    };
-    for run in 0..=runs.len() {
-        heads.extend(advance(run, &mut next));
-    }
-    let mut task_steps = vec![NO_PARENT; tasks.keys.len()];
-    while let Some(std::cmp::Reverse((_, run, position))) = heads.pop() {
-        let step = order.len() as u32;
-        if run == 0 {
-            task_steps[position] = step;
-        } else {
-            steps[run - 1][position] = step;
-        }
-        order.push(keys_of(run)[position]);
-        heads.extend(advance(run, &mut next));
-    }
-
+    tasks.keys.sort_by_key(|&key| start_of(store, key));
+    // Tasks come first, so that one that began together with its first child goes before it.
+    let mut runs = vec![tasks];
+    runs.extend(threads);
+    let Ordered { order, mut steps } = Ordered::of(store, &runs);
+    let task_steps = steps.remove(0);
+    let tasks = runs.remove(0);
     for (run, steps) in runs.iter().zip(&steps) {
-        let keys: Vec<u32> = run
-            .keys
-            .iter()
-            .copied()
-            .filter(|&key| key != NO_ROW)
-            .collect();
-        renumber(store, &keys, steps);
+        renumber(store, &run.keys, steps);
     }
-    // A task's row has a step of the thread that it ended on; find its extra before renumbering it.
-    let mut task_rows = HashMap::new();
-    for (&key, &step) in tasks.keys.iter().zip(&task_steps) {
-        let (chunk, slot) = locate(key);
-        let StoredChunk { rows, thread } = &store.chunks[chunk];
-        if let Some(row) = rows.row(slot) {
-            task_rows.insert((*thread, row.step), step);
-            rows.renumber(slot, step, NO_PARENT);
-        }
-    }
+    let task_rows = renumber_tasks(store, &tasks, &task_steps);
     store.order = order;
 
-    let mut known_tasks = HashMap::new();
-    for (index, (_, extras)) in extras.iter().enumerate() {
-        for extra in extras {
-            if let Some(task) = extra.task
-                && let Some(&step) = task_rows.get(&(index as u32, extra.step))
-            {
-                known_tasks.insert(task, step);
-            }
-        }
-    }
+    let known_tasks: HashMap<u32, u32> = extras
+        .iter()
+        .zip(0..)
+        .flat_map(|((_, extras), thread)| extras.iter().map(move |extra| (thread, extra)))
+        .filter_map(|(thread, extra)| Some((extra.task?, *task_rows.get(&(thread, extra.step))?)))
+        .collect();
     let by_uid: Vec<(u32, &[u32])> = extras
         .iter()
         .zip(&steps)
         .map(|((uid, _), steps)| (*uid, steps.as_slice()))
         .collect();
-    let resolved: Vec<(u32, Vec<RawExtra>)> = extras
-        .iter()
-        .enumerate()
-        .map(|(index, (_, extras))| (index as u32, extras.clone()))
-        .collect();
-    for (index, extras) in resolved {
+    let find = |op| resolve(op, &by_uid, &known_tasks);
+    for (thread, (_, extras)) in extras.into_iter().enumerate() {
         let (of_tasks, of_thread): (Vec<_>, Vec<_>) =
             extras.into_iter().partition(|extra| extra.task.is_some());
-        let find = |op| resolve(op, &by_uid, &known_tasks);
-        add_extras(store, of_thread, find, &steps[index as usize]);
+        add_extras(store, of_thread, find, &steps[thread]);
         for extra in of_tasks {
-            if let Some(&step) = task_rows.get(&(index, extra.step)) {
+            if let Some(&step) = task_rows.get(&(thread as u32, extra.step)) {
                 add_extra(store, step, extra, find);
             }
         }
     }
+}
+
+/// The keys of several runs merged by start, and for each position of each run the step it became.
+struct Ordered {
+    order: Vec<u32>,
+    steps: Vec<Vec<u32>>,
+}
+
+impl Ordered {
+    fn of(store: &TraceStore, runs: &[Run]) -> Ordered {
+        let keys = || runs.iter().flat_map(|run| &run.keys);
+        let mut order = Vec::with_capacity(keys().filter(|&&key| key != NO_ROW).count());
+        let mut steps: Vec<Vec<u32>> = runs
+            .iter()
+            .map(|run| vec![NO_PARENT; run.keys.len()])
+            .collect();
+        let mut next = vec![0; runs.len()];
+        let mut advance = |run: usize| {
+            while let Some(&key) = runs[run].keys.get(next[run]) {
+                next[run] += 1;
+                if key != NO_ROW {
+                    return Some(Reverse((start_of(store, key), run, next[run] - 1)));
+                }
+            }
+            None
+        };
+        // The earliest of each run.
+        let mut heads: BinaryHeap<_> = (0..runs.len()).filter_map(&mut advance).collect();
+        while let Some(Reverse((_, run, position))) = heads.pop() {
+            steps[run][position] = order.len() as u32;
+            order.push(runs[run].keys[position]);
+            heads.extend(advance(run));
+        }
+        Ordered { order, steps }
+    }
+}
+
+fn start_of(store: &TraceStore, key: u32) -> u64 {
+    let (chunk, slot) = locate(key);
+    let row = store.chunks[chunk].rows.row(slot);
+    row.map_or(0, |row| row.start)
+}
+
+/// Numbers the rows of tasks. They have a step of the thread that they ended on, by which their
+/// extras know them: returned with the step they become.
+fn renumber_tasks(store: &TraceStore, tasks: &Run, steps: &[u32]) -> HashMap<(u32, u32), u32> {
+    let mut numbered = HashMap::new();
+    for (&key, &step) in tasks.keys.iter().zip(steps) {
+        let (chunk, slot) = locate(key);
+        let StoredChunk { rows, thread } = &store.chunks[chunk];
+        if let Some(row) = rows.row(slot) {
+            numbered.insert((*thread, row.step), step);
+            rows.renumber(slot, step, NO_PARENT);
+        }
+    }
+    numbered
 }
 
 fn resolve(op: OpRef, threads: &[(u32, &[u32])], tasks: &HashMap<u32, u32>) -> Option<usize> {

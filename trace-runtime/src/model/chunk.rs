@@ -107,7 +107,7 @@ impl Chunk {
         Chunk {
             len: AtomicU32::new(0),
             rows: (0..rows.min(MAX_ROWS))
-                .map(|_| [const { () }; 3].map(|()| AtomicU64::new(0)))
+                .map(|_| [0; 3].map(AtomicU64::new))
                 .collect(),
         }
     }

@@ -189,7 +189,7 @@ impl OnWire for f64 {
                 Ok(value as f64)
             }
 
-            /// What serde_json itself writes for a NaN.
+            /// What `serde_json` itself writes for a NaN.
             fn visit_unit<E>(self) -> Result<f64, E> {
                 Ok(f64::NAN)
             }

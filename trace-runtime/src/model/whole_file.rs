@@ -13,9 +13,9 @@ pub(crate) fn write_whole(
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let written = (|| {
-        let mut file = BufWriter::new(File::create(&partial)?);
-        fill(&mut file)?;
-        file.into_inner()?;
+        let mut writer = BufWriter::new(File::create(&partial)?);
+        fill(&mut writer)?;
+        writer.into_inner()?;
         fs::rename(&partial, path)
     })();
     written.map_err(|error| {

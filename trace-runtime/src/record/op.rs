@@ -170,7 +170,7 @@ impl AsyncOp {
     /// Ends the op: the clock is read first, then `outputs` runs if it is being recorded.
     pub fn end(mut self, outputs: impl FnOnce(&mut TensorSink)) {
         if let Some(task) = self.0.take() {
-            task.end(Outcome::Ok, outputs);
+            (*task).end(Outcome::Ok, outputs);
         }
     }
 }
@@ -185,7 +185,7 @@ impl Drop for AsyncOp {
             } else {
                 Outcome::Cancelled
             };
-            task.end(outcome, |_| {});
+            (*task).end(outcome, |_| {});
         }
     }
 }
@@ -213,7 +213,7 @@ impl Task {
         }
     }
 
-    fn end(mut self: Box<Self>, outcome: Outcome, outputs: impl FnOnce(&mut TensorSink)) {
+    fn end(mut self, outcome: Outcome, outputs: impl FnOnce(&mut TensorSink)) {
         state::with_active(|recorder| {
             if !self.is_of(recorder.session()) {
                 return;

@@ -108,7 +108,7 @@ pub(super) fn release() {
 }
 
 /// Runs `f` on this thread's recorder, if it records.
-#[inline(always)]
+#[inline]
 pub(super) fn with_active<R>(f: impl FnOnce(&mut TraceRecorder) -> R) -> Option<R> {
     let recorded = RECORDER.try_with(|cell| {
         let Ok(mut recorder) = cell.try_borrow_mut() else {
@@ -124,7 +124,7 @@ pub(super) fn with_active<R>(f: impl FnOnce(&mut TraceRecorder) -> R) -> Option<
 }
 
 /// Runs `f` on this thread's recorder as it stands, to end what began there.
-#[inline(always)]
+#[inline]
 pub(super) fn with_any<R>(f: impl FnOnce(&mut TraceRecorder) -> R) -> Option<R> {
     let ran = RECORDER.try_with(|cell| {
         cell.try_borrow_mut()

@@ -109,16 +109,11 @@ impl Target {
         self.is_careful
     }
 
-    /// Whether all steps that a row can hold have been given out.
-    pub(super) fn is_exhausted(&self, next_step: u64) -> bool {
-        next_step >= LAST_STEP
-    }
-
     /// Whether this execution is not recorded: sampling leaves it out, or there are no steps left. The
     /// first execution of each site is always recorded.
     #[cold]
     pub(super) fn leaves_out(&mut self, site: u32, next_step: u64) -> bool {
-        if self.is_exhausted(next_step) {
+        if is_exhausted(next_step) {
             self.drop_row();
             return true;
         }
@@ -195,4 +190,9 @@ impl Target {
         let interner = self.shared.signatures.with(|known| known.clone());
         assemble(vec![rows], interner, self.clock.scale(self.base), metadata)
     }
+}
+
+/// Whether all steps that a row can hold have been given out.
+pub(super) fn is_exhausted(next_step: u64) -> bool {
+    next_step >= LAST_STEP
 }

@@ -14,7 +14,7 @@ pub(in crate::record) struct GuardedOp {
 
 impl TraceRecorder {
     /// Begins an op that a guard will end; none when it is not recorded.
-    #[inline(always)]
+    #[inline]
     pub(in crate::record) fn begin_guarded(
         &mut self,
         site: &'static Site,
@@ -34,7 +34,7 @@ impl TraceRecorder {
     }
 
     /// Ends an op that a guard kept open, with whatever was left open inside of it.
-    #[inline(always)]
+    #[inline]
     pub(in crate::record) fn end_guarded(
         &mut self,
         guarded: &GuardedOp,

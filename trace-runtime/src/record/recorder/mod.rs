@@ -13,7 +13,7 @@ use crate::record::clock::Clock;
 use crate::record::live_trace::LiveTrace;
 use crate::record::log::Shared;
 use crate::record::sink::{Said, TensorSink};
-use crate::record::target::Target;
+use crate::record::target::{Target, is_exhausted};
 use std::sync::Arc;
 
 /// Records the ops of one thread.
@@ -175,6 +175,7 @@ impl TraceRecorder {
     /// Ends the innermost op with the shapes of its inputs and its output. Does nothing when no op is
     /// open that `begin_op` or [`begin_nested`](Self::begin_nested) opened, or when a function with
     /// `#[traced_op]` runs inside of it.
+    #[allow(clippy::needless_pass_by_value, reason = "the described signature")]
     pub fn end_op_with_shapes(&mut self, input_shapes: Vec<Vec<usize>>, output_shape: Vec<usize>) {
         self.end_frame(Outcome::Ok, |sink| {
             sink.begin_inputs();
@@ -274,7 +275,7 @@ impl TraceRecorder {
         let Some(target) = &mut self.target else {
             return;
         };
-        if target.is_careful() && target.is_exhausted(self.next_step) {
+        if target.is_careful() && is_exhausted(self.next_step) {
             return target.drop_row();
         }
         let number = target.number_of(operation);
@@ -305,7 +306,7 @@ impl TraceRecorder {
 
     /// Opens an op whose inputs have been described since `base`. The start is stamped last:
     /// describing a large tensor is our cost, not the op's.
-    #[inline(always)]
+    #[inline]
     fn open(&mut self, base: u32) -> OpenOp {
         let step = self.next_step as u32;
         self.next_step += 1;
@@ -345,7 +346,7 @@ impl TraceRecorder {
     }
 
     /// Appends an op whose inputs and outputs have been described.
-    #[inline(always)]
+    #[inline]
     fn close(&mut self, op: OpenOp, end: u64, outcome: Outcome) {
         self.parent = op.steps.parent();
         let Some(target) = &mut self.target else {
