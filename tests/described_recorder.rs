@@ -1,8 +1,9 @@
 //! The described recorder, to the letter, and how the nesting form mixes with it.
 
+use std::fmt::Write as _;
 use trace_runtime::{Outcome, RecordedExecutionTrace, TraceRecorder};
 
-/// One line per entry, indented below its parent: `name inputs -> output @start+duration`.
+/// One line per entry, indented below its parent: `name @start+duration`, in nanoseconds.
 fn tree(trace: &RecordedExecutionTrace) -> String {
     let depth = |mut parent: Option<usize>| {
         let mut depth = 0;
@@ -12,19 +13,13 @@ fn tree(trace: &RecordedExecutionTrace) -> String {
         }
         depth
     };
-    trace
-        .entries
-        .iter()
-        .map(|entry| {
-            format!(
-                "{}{} @{}+{}\n",
-                "  ".repeat(depth(entry.parent)),
-                entry.operation,
-                entry.start_us.unwrap() * 1000.0,
-                entry.duration_us * 1000.0,
-            )
-        })
-        .collect()
+    let mut lines = String::new();
+    for entry in &trace.entries {
+        let indent = "  ".repeat(depth(entry.parent));
+        let (start, duration) = (entry.start_us.unwrap() * 1000.0, entry.duration_us * 1000.0);
+        writeln!(lines, "{indent}{} @{start}+{duration}", entry.operation).unwrap();
+    }
+    lines
 }
 
 #[test]

@@ -8,21 +8,8 @@
     unsafe_code,
     unreachable_pub,
     unused_must_use,
-    clippy::unused_async,
-    clippy::needless_pass_by_value,
-    clippy::unnecessary_wraps,
-    clippy::needless_lifetimes,
-    clippy::trivially_copy_pass_by_ref,
-    clippy::needless_return,
-    clippy::ptr_arg,
-    clippy::extra_unused_type_parameters,
-    clippy::manual_async_fn,
-    clippy::unused_self,
-    clippy::elidable_lifetime_names,
-    clippy::redundant_closure_call,
-    clippy::unused_unit,
-    clippy::boxed_local,
-    clippy::multiple_bound_locations,
+    clippy::all,
+    clippy::pedantic,
     reason = "the signatures are the test, whether or not one would write them so"
 )]
 

@@ -68,7 +68,7 @@ prop_compose! {
 
 prop_compose! {
     /// An entry with all its fields at will. Its step is for the trace to say.
-    pub fn entry()(
+    pub(crate) fn entry()(
         operation in name(),
         device_id in prop::option::of(name()),
         (input_shapes, input_dtypes) in tensors(),
@@ -112,7 +112,7 @@ prop_compose! {
 
 prop_compose! {
     /// A trace whose steps are in order, mostly without gaps, with parents before their children.
-    pub fn trace()(
+    pub(crate) fn trace()(
         entries in prop::collection::vec((entry(), 0usize..50, prop::bool::weighted(0.1)), 0..30),
         metadata in prop::collection::hash_map("[a-z]{1,6}", name(), 0..4),
         total in time(),
@@ -135,7 +135,7 @@ prop_compose! {
 }
 
 /// NaN is not equal to itself, but a trace with one is still the same trace.
-pub fn text(trace: &RecordedExecutionTrace) -> String {
+pub(crate) fn text(trace: &RecordedExecutionTrace) -> String {
     let meta: BTreeMap<_, _> = trace.metadata.iter().collect();
     format!("{:?} {:?} {meta:?}", trace.entries, trace.total_duration_us)
 }
