@@ -218,8 +218,8 @@ fn named_like_the_macro(op: &Tensor, sink: &Tensor, result: &Tensor, probe: &[f3
 #[traced_op]
 fn parameter_with_cfg(
     x: &Tensor,
-    #[cfg(any())] absent: &Missing,
-    #[cfg(all())] present: &Tensor,
+    #[cfg(loom)] absent: &Missing,
+    #[cfg(not(loom))] present: &Tensor,
     #[allow(unused_variables)] allowed: &Tensor,
 ) -> usize {
     x.dims.len() + present.dims.len()
