@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Opens our exports in the tools that people use, and compares what they show with our own figures.
 #
-#   scripts/tools/check.sh [TRACE]
+#   scripts/tools/check.sh [TRACE...]
 #
-# TRACE is any trace that the library reads; without one, a small trace of two ranks is made. The tools
-# come from the package registries and stay in $TRACE_TOOLS (target/tools). A tool that cannot be
-# installed is skipped, and said to be; a figure that differs is an error.
+# A TRACE is any that the library reads; without one, the checks run on a small trace of two ranks, and
+# on those of the examples `transformer` and `pipeline`. HTA and the tables want a trace of several
+# ranks. The tools come from the package registries and stay in $TRACE_TOOLS (target/tools). A tool that
+# cannot be installed is skipped, and said to be; a figure that differs is an error.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=scripts/tools
 tools=${TRACE_TOOLS:-target/tools}
-out=${TRACE_EXPORTS:-target/exports}
+exports=${TRACE_EXPORTS:-target/exports}
 mkdir -p "$tools"
 passed=0 failed=0 skipped=0
 
@@ -59,12 +60,32 @@ run_inferno() {
 install_dataframes() { python_packages duckdb polars; }
 run_dataframes() { "$dir/venv/bin/python" $here/check_parquet.py "$out"; }
 
-rm -rf "$out"
-cargo run --quiet --release -p trace-runtime --features flamegraph,parquet --example export_all -- "$out" "$@"
-check perfetto install_perfetto run_perfetto
-check hta install_hta run_hta
-check speedscope install_speedscope run_speedscope
-check inferno install_inferno run_inferno
-check dataframes install_dataframes run_dataframes
+export_all() {
+  cargo run --quiet --release -p trace-runtime --features flamegraph,parquet --example export_all -- "$@"
+}
+
+check_all() {
+  out=$exports/$1
+  echo "==== $1"
+  rm -rf "$out"
+  export_all "$out" "${@:2}"
+  check perfetto install_perfetto run_perfetto
+  check speedscope install_speedscope run_speedscope
+  check inferno install_inferno run_inferno
+  if grep -q '"rank": 1' "$out/expected.json"; then
+    check hta install_hta run_hta
+    check dataframes install_dataframes run_dataframes
+  fi
+}
+
+if [ $# -gt 0 ]; then
+  for trace in "$@"; do check_all "$(basename "$trace")" "$trace"; done
+else
+  check_all two-ranks
+  cargo run --quiet --release --example transformer >/dev/null
+  check_all transformer traces-out/transformer/trace.json
+  cargo run --quiet --release --example pipeline -- ranks >/dev/null
+  check_all pipeline traces-out/pipeline/ranks.json
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
 test $failed = 0

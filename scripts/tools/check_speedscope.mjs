@@ -44,9 +44,7 @@ async function open(file) {
   const picker = (await tables(page)).filter(inPicker);
   const profiles = [];
   for (let index = 0; index < Math.max(1, picker.length); index++) {
-    const table = async () => (await tables(page)).filter((row) => !inPicker(row));
-    while ((await table()).length === 0) await page.waitForTimeout(50);
-    profiles.push({ name: picker[index]?.[1] ?? "", frames: frames(await table()) });
+    profiles.push({ name: picker[index]?.[1] ?? "", frames: frames(await wholeTable(page)) });
     await page.keyboard.press("n");
     await page.waitForTimeout(500);
   }
@@ -60,6 +58,25 @@ const inPicker = ([number]) => /^\d+$/.test(number);
 const tables = (page) =>
   page.$$eval("table tr", (rows) =>
     rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent)).filter((row) => row.length === 3));
+
+// Only the rows in sight are on the page, so the table is read from its top to its end.
+async function wholeTable(page) {
+  const rows = new Map();
+  for (let top = 0; ; top += 3000) {
+    const more = await page.evaluate((top) => {
+      const cell = [...document.querySelectorAll("table td")].at(-1);
+      let list = cell?.closest("table");
+      while (list && list.scrollHeight <= list.clientHeight) list = list.parentElement;
+      if (list) list.scrollTop = top;
+      return list !== null && list !== undefined && top + list.clientHeight < list.scrollHeight;
+    }, top);
+    await page.waitForTimeout(100);
+    let seen = [];
+    while (seen.length === 0) seen = (await tables(page)).filter((row) => !inPicker(row));
+    for (const row of seen) rows.set(row[2], row);
+    if (!more) return [...rows.values()];
+  }
+}
 
 function frames(rows) {
   const frames = {};
