@@ -31,9 +31,24 @@ pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(picture).collect())
 }
 
+/// A whole number. Formatting machinery takes longer than everything else about an event.
+pub(super) fn number<W: Write>(out: &mut W, mut number: u64) -> io::Result<()> {
+    let mut digits = [b'0'; 20];
+    let mut first = digits.len() - 1;
+    while number > 9 {
+        digits[first] += (number % 10) as u8;
+        number /= 10;
+        first -= 1;
+    }
+    digits[first] += number as u8;
+    out.write_all(&digits[first..])
+}
+
 /// Nanoseconds as microseconds with three decimals: exact, where a float would round.
 pub(super) fn microseconds<W: Write>(out: &mut W, ns: u64) -> io::Result<()> {
-    write!(out, "{}.{:03}", ns / 1000, ns % 1000)
+    number(out, ns / 1000)?;
+    let digit = |unit| b'0' + (ns / unit % 10) as u8;
+    out.write_all(&[b'.', digit(100), digit(10), digit(1)])
 }
 
 /// Lists of dims: `[[64,32],[32,8]]`.
@@ -47,7 +62,7 @@ pub(super) fn shapes<'a, W: Write>(
         out.write_all(b"[")?;
         for (index, dim) in dims.iter().enumerate() {
             comma(out, index)?;
-            write!(out, "{dim}")?;
+            number(out, *dim as u64)?;
         }
         out.write_all(b"]")?;
     }

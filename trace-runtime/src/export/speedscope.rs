@@ -1,7 +1,7 @@
 //! The file format of speedscope: a profile per thread, of ops that open and close.
 
 use super::Exporter;
-use super::json_text::{comma, printable};
+use super::json_text::{comma, number, printable};
 use super::timeline::{Timeline, row_name};
 use super::tracks::{Closed, Request, Tracks};
 use crate::model::{EntryView, TraceView};
@@ -191,11 +191,14 @@ struct Event {
 impl Event {
     fn write<W: Write>(self, out: &mut W, index: usize) -> io::Result<()> {
         comma(out, index)?;
-        write!(
-            out,
-            "{{\"type\":\"{}\",\"frame\":{},\"at\":{}}}",
-            self.letter, self.frame, self.at_ns
-        )
+        out.write_all(match self.letter {
+            'O' => b"{\"type\":\"O\",\"frame\":",
+            _ => b"{\"type\":\"C\",\"frame\":",
+        })?;
+        number(out, self.frame as u64)?;
+        out.write_all(b",\"at\":")?;
+        number(out, self.at_ns)?;
+        out.write_all(b"}")
     }
 }
 

@@ -1,8 +1,8 @@
 //! The events of a Chrome trace as text, one to a line.
 
-use super::args::entry_args;
+use super::args::Args;
 use super::rows::{Row, Spot, Stream};
-use crate::export::json_text::{comma, microseconds, printable};
+use crate::export::json_text::{comma, microseconds, number, printable};
 use crate::export::memory_curve::Sample;
 use crate::export::timeline::Timeline;
 use crate::model::memory::EVENTS_KEY;
@@ -14,6 +14,7 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub(super) struct Events<W> {
     out: W,
+    args: Args,
     count: usize,
     named: HashSet<u32>,
 }
@@ -73,6 +74,7 @@ impl<W: Write> Events<W> {
         out.write_all(b"},\n\"traceEvents\": [")?;
         Ok(Events {
             out,
+            args: Args::default(),
             count: 0,
             named: HashSet::new(),
         })
@@ -97,7 +99,7 @@ impl<W: Write> Events<W> {
         let length = at.place.end_ns - at.place.start_ns;
         let what = ("cpu_op", "", view.operation());
         self.complete(what, at.row, at.place.start_ns, length)?;
-        entry_args(&mut self.out, view)?;
+        self.args.write(&mut self.out, view)?;
         if let Some(thread) = view.thread().filter(|&thread| thread != at.row.tid) {
             write!(self.out, ",\"thread\":{thread}")?;
         }
@@ -170,13 +172,19 @@ impl<W: Write> Events<W> {
     ) -> io::Result<()> {
         let (category, prefix, name) = what;
         self.next()?;
-        write!(self.out, "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":")?;
+        self.out.write_all(b"{\"ph\":\"X\",\"cat\":\"")?;
+        self.out.write_all(category.as_bytes())?;
+        self.out.write_all(b"\",\"name\":")?;
         if prefix.is_empty() {
             printable(&mut self.out, name)?;
         } else {
             printable(&mut self.out, &format!("{prefix}{name}"))?;
         }
-        write!(self.out, ",\"pid\":{},\"tid\":{},\"ts\":", row.pid, row.tid)?;
+        self.out.write_all(b",\"pid\":")?;
+        number(&mut self.out, u64::from(row.pid))?;
+        self.out.write_all(b",\"tid\":")?;
+        number(&mut self.out, row.tid)?;
+        self.out.write_all(b",\"ts\":")?;
         microseconds(&mut self.out, start_ns)?;
         self.out.write_all(b",\"dur\":")?;
         microseconds(&mut self.out, length_ns)?;

@@ -150,13 +150,18 @@ fn write_group<R: TableRow>(
         let Some(mut writer) = group.next_column()? else {
             break;
         };
-        let values = || rows.iter().map(|row| row.value(column.name));
-        let levels: Option<Vec<i16>> = column
-            .nullable
-            .then(|| values().map(|value| i16::from(value.is_some())).collect());
-        let levels = levels.as_deref();
-        let numbers = values().flatten().filter_map(|value| match value {
-            Value::Number(number) => Some(number),
+        let mut levels: Vec<i16> = Vec::new();
+        let values: Vec<Value<'_>> = rows
+            .iter()
+            .filter_map(|row| {
+                let value = row.value(column.name);
+                levels.push(i16::from(value.is_some()));
+                value
+            })
+            .collect();
+        let levels = column.nullable.then_some(levels.as_slice());
+        let numbers = values.iter().filter_map(|value| match value {
+            Value::Number(number) => Some(*number),
             _ => None,
         });
         match writer.untyped() {
@@ -170,25 +175,25 @@ fn write_group<R: TableRow>(
                 writer.write_batch(&numbers, levels, None)?;
             }
             ColumnWriter::DoubleColumnWriter(writer) => {
-                let floats: Vec<f64> = values()
-                    .flatten()
+                let floats: Vec<f64> = values
+                    .iter()
                     .filter_map(|value| match value {
-                        Value::Float(float) => Some(float),
+                        Value::Float(float) => Some(*float),
                         _ => None,
                     })
                     .collect();
                 writer.write_batch(&floats, levels, None)?;
             }
             ColumnWriter::BoolColumnWriter(writer) => {
-                let flags: Vec<bool> = values()
-                    .flatten()
-                    .map(|value| value == Value::Flag(true))
+                let flags: Vec<bool> = values
+                    .iter()
+                    .map(|value| *value == Value::Flag(true))
                     .collect();
                 writer.write_batch(&flags, levels, None)?;
             }
             ColumnWriter::ByteArrayColumnWriter(writer) => {
-                let texts: Vec<ByteArray> = values()
-                    .flatten()
+                let texts: Vec<ByteArray> = values
+                    .into_iter()
                     .filter_map(|value| match value {
                         Value::Text(text) => Some(ByteArray::from(text.into_owned())),
                         _ => None,

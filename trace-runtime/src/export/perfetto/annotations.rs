@@ -4,7 +4,6 @@ use super::packets::{Packets, Pool};
 use super::protobuf::Message;
 use crate::export::json_text::shapes;
 use crate::model::{EntryView, Outcome, Tensors};
-use std::collections::HashMap;
 use std::io::Write;
 
 /// Collects the annotations of one slice after another.
@@ -12,8 +11,30 @@ use std::io::Write;
 /// Those that follow from an entry's signature are put together once per signature.
 #[derive(Debug, Default)]
 pub(super) struct Annotations {
-    by_signature: HashMap<u32, Vec<Annotation>>,
+    by_signature: Vec<Option<Box<[Annotation]>>>,
     list: Vec<Annotation>,
+    /// The numbers of the names that most slices have, by [`Common`].
+    common: [Option<u64>; 4],
+}
+
+/// Names that are not looked up for each slice anew.
+#[derive(Debug, Clone, Copy)]
+enum Common {
+    Step,
+    Parent,
+    OutputElements,
+    OutputBytes,
+}
+
+impl Common {
+    fn name(self) -> &'static str {
+        match self {
+            Common::Step => "step",
+            Common::Parent => "parent",
+            Common::OutputElements => "Output elements",
+            Common::OutputBytes => "Output bytes",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -33,15 +54,16 @@ impl Annotations {
     /// Reads what is to be said of an entry.
     pub(super) fn read<W: Write>(&mut self, packets: &mut Packets<W>, view: &EntryView<'_>) {
         self.list.clear();
-        self.number(packets, "step", view.step() as u64);
+        self.common(packets, Common::Step, view.step() as u64);
         if let Some(parent) = view.parent() {
-            self.number(packets, "parent", parent as u64);
+            self.common(packets, Common::Parent, parent as u64);
         }
         if view.output_elements() > 0 {
-            self.number(packets, "Output elements", view.output_elements() as u64);
+            let elements = view.output_elements() as u64;
+            self.common(packets, Common::OutputElements, elements);
         }
         if view.memory_bytes() > 0 {
-            self.number(packets, "Output bytes", view.memory_bytes() as u64);
+            self.common(packets, Common::OutputBytes, view.memory_bytes() as u64);
         }
         if view.outcome() != Outcome::Ok {
             self.text(packets, "outcome", view.outcome().name());
@@ -55,14 +77,17 @@ impl Annotations {
         let Some(signature) = view.signature() else {
             return self.read_signature(packets, view);
         };
-        if let Some(known) = self.by_signature.get(&signature) {
+        let signature = signature as usize;
+        if signature >= self.by_signature.len() {
+            self.by_signature.resize(signature + 1, None);
+        }
+        if let Some(known) = &self.by_signature[signature] {
             self.list.extend_from_slice(known);
             return;
         }
         let first = self.list.len();
         self.read_signature(packets, view);
-        self.by_signature
-            .insert(signature, self.list[first..].to_vec());
+        self.by_signature[signature] = Some(self.list[first..].into());
     }
 
     /// Adds what was read to a track event.
@@ -112,6 +137,12 @@ impl Annotations {
         self.text(packets, dims_name, &String::from_utf8_lossy(&dims));
         let types: Vec<&str> = tensors.map(|tensor| tensor.dtype.name()).collect();
         self.text(packets, type_name, &types.join(", "));
+    }
+
+    fn common<W: Write>(&mut self, packets: &mut Packets<W>, which: Common, value: u64) {
+        let name = *self.common[which as usize]
+            .get_or_insert_with(|| packets.intern(Pool::AnnotationNames, which.name()));
+        self.list.push(Annotation::Number { name, value });
     }
 
     fn number<W: Write>(&mut self, packets: &mut Packets<W>, name: &str, value: u64) {
