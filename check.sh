@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Everything a change must pass, as CI runs it: formatting, lints, tests, docs, and the build with tracing
-# compiled out. Needs a Rust toolchain and nothing else.
+# compiled out. Needs a Rust toolchain and nothing else. The default members only: heavy libraries have
+# `scripts/heavy.sh`, examples `scripts/examples.sh` and features `scripts/features.sh`.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -10,13 +11,13 @@ step formatting
 cargo fmt --all --check
 
 step lints
-cargo clippy --workspace --all-targets -- -D warnings
+cargo clippy --all-targets -- -D warnings
 
 step tests
-cargo test --workspace
+cargo test
 
 step documentation
-RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+RUSTDOCFLAGS='-D warnings' cargo doc --no-deps
 
 step 'tracing compiled out'
 cargo clippy -p trace-runtime --no-default-features -- -D warnings

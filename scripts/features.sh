@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-light=(enabled ndarray nalgebra half num-complex)
-heavy=(faer candle burn)
+light=(enabled flamegraph ndarray nalgebra half num-complex)
+heavy=(faer candle burn parquet)
 
 features=("${light[@]}")
 if [ "${1:-all}" != light ]; then

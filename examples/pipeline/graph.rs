@@ -81,7 +81,7 @@ struct Worker {
 impl Worker {
     fn new(device: Device, index: usize, rows: usize, submit: Sender<Reduction>) -> Worker {
         let tensor = |rng: &mut Rng, rows, columns, deviation| DeviceTensor {
-            values: Array2::from_shape_simple_fn((rows, columns), || rng.normal(deviation)),
+            values: Array2::from_shape_simple_fn((rows, columns), || rng.around_zero(deviation)),
             device,
         };
         // Every device starts from the same weights and has data of its own.

@@ -28,7 +28,7 @@ impl Dims {
         let mut rng = Rng::seeded(seed);
         let images = (self.images, self.channels, self.side, self.side);
         let filters = (self.filters, self.channels, self.kernel, self.kernel);
-        let mut random = |dims| Array4::from_shape_simple_fn(dims, || rng.normal(1.0));
+        let mut random = |dims| Array4::from_shape_simple_fn(dims, || rng.around_zero(1.0));
         (random(images), random(filters))
     }
 }

@@ -209,7 +209,7 @@ fn adam(
 }
 
 fn random(rng: &mut Rng, rows: usize, columns: usize) -> Array2<f32> {
-    Array2::from_shape_simple_fn((rows, columns), || rng.normal(1.0))
+    Array2::from_shape_simple_fn((rows, columns), || rng.around_zero(1.0))
 }
 
 fn strongest(scores: &Array2<f32>) -> Vec<u32> {

@@ -298,5 +298,5 @@ fn sample(logits: &ArrayRef1<f32>, candidates: usize, chance: f32) -> u32 {
 
 fn weights(rng: &mut Rng, rows: usize, columns: usize) -> Array2<f32> {
     let deviation = (rows as f32).sqrt().recip();
-    Array2::from_shape_simple_fn((rows, columns), || rng.normal(deviation))
+    Array2::from_shape_simple_fn((rows, columns), || rng.around_zero(deviation))
 }

@@ -1,0 +1,39 @@
+//! ResNet-18 on candle classifies an image of noise while it is recorded.
+//!
+//! ```text
+//! cargo run --release -p candle_model
+//! ```
+
+#[path = "../../shown/files.rs"]
+mod files;
+#[path = "../../shown/report.rs"]
+mod report;
+mod resnet;
+
+use resnet::{CLASSES, ResNet, noise};
+use std::error::Error;
+use trace_runtime::Session;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let model = ResNet::new(1)?;
+    let image = noise(1, 224, 2)?;
+    // The first pass pays for the threads of the pool and the pages of memory.
+    model.forward(&image)?;
+
+    let session = Session::start()?;
+    let logits = model.forward(&image)?;
+    let trace = session.finish();
+
+    let logits: Vec<f32> = logits.flatten_all()?.to_vec1()?;
+    if logits.len() != CLASSES || !logits.iter().all(|logit| logit.is_finite()) {
+        return Err("the logits should be finite, one for each class".into());
+    }
+    let flops: u64 = trace.entries.iter().filter_map(|entry| entry.flops).sum();
+    println!(
+        "ResNet-18 at 224 × 224 pixels: {:.2} GFLOP.\n",
+        flops as f64 / 1e9
+    );
+    report::print(&trace, 12);
+    report::print_flame(&trace);
+    files::write_all("candle_model", &trace)
+}
