@@ -97,6 +97,8 @@ pub(super) enum Field {
     DeviceType,
     DeviceNumber,
     Other,
+    /// No key: the object ends.
+    End,
 }
 
 impl Field {
@@ -139,8 +141,9 @@ impl<'a> Event<'a> {
         let mut event = Event::default();
         let mut members = scanner.open_object()?;
         let mut last = FIRST;
-        while let Some(field) = keys.next(scanner, &mut members, &mut last)? {
-            let value = match field {
+        loop {
+            let value = match keys.next(scanner, &mut members, &mut last)? {
+                Field::End => return Ok(event),
                 Field::Category => &mut event.category,
                 Field::Name => &mut event.name,
                 Field::Pid => &mut event.pid,
@@ -164,7 +167,6 @@ impl<'a> Event<'a> {
             };
             *value = scanner.scalar()?.unwrap_or_default();
         }
-        Ok(event)
     }
 }
 
@@ -180,21 +182,21 @@ impl<'a> Args<'a> {
             return scanner.skip();
         }
         let mut members = scanner.open_object()?;
-        while let Some(field) = keys.next(scanner, &mut members, last)? {
+        loop {
             let facts = &mut self.facts;
-            let text = match field {
+            let text = match keys.next(scanner, &mut members, last)? {
+                Field::End => return Ok(()),
                 Field::InputDims => &mut facts.input_dims,
                 Field::InputTypes => &mut facts.input_types,
                 Field::OutputDims => &mut facts.output_dims,
                 Field::OutputTypes => &mut facts.output_types,
-                _ => {
+                field => {
                     self.read_scalar(field, scanner)?;
                     continue;
                 }
             };
             *text = scanner.raw()?;
         }
-        Ok(())
     }
 
     #[inline]

@@ -22,7 +22,7 @@ struct Known<'a> {
 }
 
 /// How many of the keys that followed another are tried.
-const GUESSES: usize = 3;
+const GUESSES: usize = 4;
 /// A file with ever new keys is read without guessing past these.
 const MOST_KNOWN: usize = 1000;
 const NOTHING: u32 = u32::MAX;
@@ -41,16 +41,16 @@ impl<'a> Keys<'a> {
         Keys { known: vec![first] }
     }
 
-    /// The next key of an object, and which one it is; `None` at its end.
+    /// Which key of an object comes next; [`Field::End`] where none does.
     #[inline]
     pub(super) fn next(
         &mut self,
         scanner: &mut Scanner<'a>,
         members: &mut Members,
         last: &mut Last,
-    ) -> Result<Option<Field>, Fault> {
-        let guesses = self.known[*last as usize].next;
-        for (order, guess) in guesses.into_iter().enumerate() {
+    ) -> Result<Field, Fault> {
+        for order in 0..GUESSES {
+            let guess = self.known[*last as usize].next[order];
             let Some(known) = self.known.get(guess as usize) else {
                 break;
             };
@@ -58,10 +58,10 @@ impl<'a> Keys<'a> {
                 members.skip_first();
                 let field = known.field;
                 if order > 0 {
-                    self.known[*last as usize].next[..=order].rotate_right(1);
+                    self.known[*last as usize].next.swap(order - 1, order);
                 }
                 *last = guess;
-                return Ok(Some(field));
+                return Ok(field);
             }
         }
         self.read(scanner, members, last)
@@ -73,15 +73,18 @@ impl<'a> Keys<'a> {
         scanner: &mut Scanner<'a>,
         members: &mut Members,
         last: &mut Last,
-    ) -> Result<Option<Field>, Fault> {
+    ) -> Result<Field, Fault> {
         let start = scanner.position();
-        let Some(key) = scanner.next_key(members)? else {
-            return Ok(None);
+        let field = match scanner.next_key(members)? {
+            // The end of an object comes behind the same spaces each time, like a key.
+            None => Field::End,
+            Some(key) => {
+                // The spaces before the value are the same as well.
+                scanner.peek();
+                Field::of(key)
+            }
         };
-        // The spaces before the value are the same as well.
-        scanner.peek();
         let text = scanner.between(start, scanner.position());
-        let field = Field::of(key);
         if self.known.len() < MOST_KNOWN {
             let found = self.known.iter().position(|known| known.text == text);
             let id = found.unwrap_or_else(|| {
@@ -93,12 +96,12 @@ impl<'a> Keys<'a> {
                 self.known.len() - 1
             }) as u32;
             let next = &mut self.known[*last as usize].next;
-            next.rotate_right(1);
-            next[0] = id;
+            let free = next.iter().position(|&guess| guess == NOTHING);
+            next[free.unwrap_or(GUESSES - 1)] = id;
             *last = id;
         } else {
             *last = FIRST;
         }
-        Ok(Some(field))
+        Ok(field)
     }
 }

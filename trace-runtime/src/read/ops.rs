@@ -38,9 +38,13 @@ impl<'a> Ops<'a> {
         self.key.clear();
         self.key
             .extend([lane as u8, u8::from(category == Category::DeviceMemory)]);
-        for part in [name].into_iter().chain(facts.parts()) {
-            self.key.extend((part.0.len() as u32).to_le_bytes());
-            self.key.extend_from_slice(part.0);
+        self.key.extend_from_slice(name.0);
+        for (number, part) in facts.parts().into_iter().enumerate() {
+            if !part.is_empty() {
+                // No text of JSON has this byte, so that no two ops share a key.
+                self.key.extend([0, number as u8]);
+                self.key.extend_from_slice(part.0);
+            }
         }
         if let Some(&id) = self.ids.get(self.key.as_slice()) {
             return id;

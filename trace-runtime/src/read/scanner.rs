@@ -59,7 +59,24 @@ impl<'a> Raw<'a> {
     }
 
     /// A whole number, however it is written: `7`, `"7"`, `7.0`.
+    #[inline]
     pub(super) fn number<T: TryFrom<i128>>(self) -> Option<T> {
+        // Nearly all are digits that fit.
+        let mut plain = 0_u64;
+        for &byte in self.0 {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 || self.0.len() > 18 {
+                return self.number_slowly();
+            }
+            plain = plain * 10 + u64::from(digit);
+        }
+        if self.is_empty() {
+            return None;
+        }
+        T::try_from(i128::from(plain)).ok()
+    }
+
+    fn number_slowly<T: TryFrom<i128>>(self) -> Option<T> {
         let text = std::str::from_utf8(self.0).ok()?.trim();
         let whole = match text.split_once('.') {
             Some((whole, zeros)) if zeros.bytes().all(|digit| digit == b'0') => whole,
@@ -240,12 +257,16 @@ impl<'a> Scanner<'a> {
     /// Takes exactly this text, if it comes next.
     #[inline]
     pub(super) fn take_text(&mut self, text: &[u8]) -> bool {
-        let found = self
-            .bytes
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(text));
+        let end = self.at + text.len();
+        let found = self.bytes.get(self.at..end).is_some_and(|here| {
+            match (here.last_chunk::<8>(), text.last_chunk::<8>()) {
+                // Keys differ at their end; the spaces in front are alike.
+                (Some(here_tail), Some(tail)) => here_tail == tail && here == text,
+                _ => here == text,
+            }
+        });
         if found {
-            self.at += text.len();
+            self.at = end;
         }
         found
     }

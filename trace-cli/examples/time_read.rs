@@ -1,0 +1,54 @@
+//! Answers what HTA answers, in one process: `time_read TRACE…` loads each trace, plain or gzip, and
+//! prints its largest op, busy and idle time and overlap. `scripts/compare-hta.sh` times it.
+
+use std::error::Error;
+use std::io::Read as _;
+use std::thread::{self, ScopedJoinHandle};
+use trace_runtime::analyze::{activity, by_op};
+use trace_runtime::report::{duration, percent};
+use trace_runtime::{TraceStore, read};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let paths: Vec<String> = std::env::args().skip(1).collect();
+    let answers: Vec<_> = thread::scope(|scope| {
+        let running: Vec<_> = paths
+            .iter()
+            .map(|path| scope.spawn(|| answer(path)))
+            .collect();
+        running.into_iter().map(ScopedJoinHandle::join).collect()
+    });
+    for answer in answers {
+        println!("{}", answer.map_err(|_| "a reader panicked")??);
+    }
+    Ok(())
+}
+
+fn load(path: &str) -> Result<TraceStore, Box<dyn Error>> {
+    let bytes = std::fs::read(path)?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(read::open(&bytes)?);
+    }
+    let size = bytes
+        .last_chunk()
+        .map_or(0, |size| u32::from_le_bytes(*size));
+    let mut plain = Vec::with_capacity(size as usize);
+    flate2::bufread::GzDecoder::new(bytes.as_slice()).read_to_end(&mut plain)?;
+    Ok(read::open(&plain)?)
+}
+
+fn answer(path: &str) -> Result<String, String> {
+    let trace = load(path).map_err(|error| format!("{path}: {error}"))?;
+    let ops = by_op(&trace);
+    let first = ops.first().map_or("none", |row| row.operation.as_str());
+    let devices = activity(&trace).ranks;
+    let [device] = devices.as_slice() else {
+        return Ok(format!("{path}: {} ops, first {first}", ops.len()));
+    };
+    Ok(format!(
+        "{path}: {} ops, first {first}; busy {}, idle {}, overlap {}",
+        ops.len(),
+        duration(device.busy_ns),
+        duration(device.idle_ns),
+        percent(device.overlap_share().unwrap_or(0.0))
+    ))
+}
