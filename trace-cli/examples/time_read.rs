@@ -1,5 +1,5 @@
 //! Answers what HTA answers, in one process: `time_read TRACE…` loads each trace, plain or gzip, and
-//! prints its largest op, busy and idle time and overlap. `scripts/compare-hta.sh` times it.
+//! prints its largest op, busy and idle time and overlap, then its peak memory. `scripts/compare-hta.sh` times it.
 
 use std::error::Error;
 use std::io::Read as _;
@@ -20,7 +20,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     for answer in answers {
         println!("{}", answer.map_err(|_| "a reader panicked")??);
     }
+    if let Some(peak) = peak_memory() {
+        println!("peak {peak}");
+    }
     Ok(())
+}
+
+/// The most memory this process ever held, in kilobytes, where the system says.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 fn load(path: &str) -> Result<TraceStore, Box<dyn Error>> {
