@@ -22,7 +22,7 @@
 //! | `meta` | `STRING`, nullable | what `meta(…)` added, a JSON object |
 //!
 //! [`ParquetShapes`] has a row for each op with the same input shapes, with the figures of
-//! [`by_shape`](crate::analyze::by_shape) under the names that they have there.
+//! [`by_shape`] under the names that they have there.
 //!
 //! Numbers that do not fit into 63 bits are written as the largest that does. In `DuckDB`:
 //!
