@@ -1,15 +1,11 @@
 async fn all_reduce(x: Tensor, group: &Group) -> Result<Tensor, Error> {
     let mut op = ::trace_runtime::__private::begin_async(
-        {
-            static __SITE: ::trace_runtime::__private::Site = ::trace_runtime::__private::Site::new(
-                "all_reduce",
-            );
-            &__SITE
-        },
-        |sink| {
-            ::trace_runtime::__private::probe(&x).__describe(sink);
-            ::trace_runtime::__private::probe(&group).__describe(sink);
-        },
+        "all_reduce",
+        ::trace_runtime::__private::None,
+        (
+            ::trace_runtime::__private::probe(&x).__seen(),
+            ::trace_runtime::__private::probe(group).__seen(),
+        ),
     );
     let returns = ::trace_runtime::__private::Returns::<Result<Tensor, Error>>::TYPE;
     let result: Result<Tensor, Error> = ::trace_runtime::__private::AsyncOp::run(
@@ -24,6 +20,6 @@ async fn all_reduce(x: Tensor, group: &Group) -> Result<Tensor, Error> {
             },
         )
         .await;
-    op.end(|sink| ::trace_runtime::__private::ended(&result).__describe(sink));
+    op.end(::trace_runtime::__private::ended(&result).__seen());
     result
 }

@@ -1,12 +1,8 @@
 fn load(path: String) -> Pin<Box<dyn Future<Output = Tensor> + Send>> {
     let op = ::trace_runtime::__private::begin_deferred(
-        {
-            static __SITE: ::trace_runtime::__private::Site = ::trace_runtime::__private::Site::new(
-                "load",
-            );
-            &__SITE
-        },
-        |_| {},
+        "load",
+        ::trace_runtime::__private::None,
+        (),
     );
     let future: Pin<Box<dyn Future<Output = Tensor> + Send>> = if false {
         ::trace_runtime::__private::unreached()
@@ -19,7 +15,10 @@ fn load(path: String) -> Pin<Box<dyn Future<Output = Tensor> + Send>> {
                 op,
                 future,
                 || {},
-                |result, sink| ::trace_runtime::__private::ended(result).__describe(sink),
+                |result, sink| ::trace_runtime::__private::Describe::describe(
+                    ::trace_runtime::__private::ended(result).__seen(),
+                    sink,
+                ),
             ),
         )
     } else {

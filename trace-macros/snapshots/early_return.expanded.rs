@@ -1,14 +1,7 @@
 pub fn window<'a>(x: &'a mut Tensor, at: usize) -> Result<&'a mut Tensor, Error> {
     let op = ::trace_runtime::__private::begin(
-        {
-            static __SITE: ::trace_runtime::__private::Site = ::trace_runtime::__private::Site::new(
-                "window",
-            );
-            &__SITE
-        },
-        |sink| {
-            ::trace_runtime::__private::probe(&x).__describe(sink);
-        },
+        "window",
+        ::trace_runtime::__private::probe(&*x).__seen(),
     );
     let result: Result<&'a mut Tensor, Error> = ::trace_runtime::__private::call::<
         Result<&'a mut Tensor, Error>,
@@ -19,6 +12,6 @@ pub fn window<'a>(x: &'a mut Tensor, at: usize) -> Result<&'a mut Tensor, Error>
         }
         x.narrow(at)
     });
-    op.end(|sink| ::trace_runtime::__private::ended(&result).__describe(sink));
+    op.end(::trace_runtime::__private::ended(&result).__seen());
     result
 }

@@ -1,15 +1,10 @@
 fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
     let op = ::trace_runtime::__private::begin(
-        {
-            static __SITE: ::trace_runtime::__private::Site = ::trace_runtime::__private::Site::new(
-                "axpy",
-            );
-            &__SITE
-        },
-        |sink| {
-            ::trace_runtime::__private::probe(&x).__describe(sink);
-            ::trace_runtime::__private::probe(&y).__describe(sink);
-        },
+        "axpy",
+        (
+            ::trace_runtime::__private::probe(x).__seen(),
+            ::trace_runtime::__private::probe(&*y).__seen(),
+        ),
     );
     let _unit: () = if false {} else {
         let y = &mut *y;
@@ -17,7 +12,5 @@ fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
             *y += alpha * x;
         }
     };
-    op.end(|sink| {
-        ::trace_runtime::__private::probe(&y).__describe(sink);
-    });
+    op.end(::trace_runtime::__private::probe(&*y).__seen());
 }

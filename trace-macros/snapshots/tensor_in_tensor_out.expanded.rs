@@ -1,21 +1,16 @@
 fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
     let op = ::trace_runtime::__private::begin(
-        {
-            static __SITE: ::trace_runtime::__private::Site = ::trace_runtime::__private::Site::new(
-                "matmul",
-            );
-            &__SITE
-        },
-        |sink| {
-            ::trace_runtime::__private::probe(&a).__describe(sink);
-            ::trace_runtime::__private::probe(&b).__describe(sink);
-        },
+        "matmul",
+        (
+            ::trace_runtime::__private::probe(a).__seen(),
+            ::trace_runtime::__private::probe(b).__seen(),
+        ),
     );
     let result: Tensor = if false {
         ::trace_runtime::__private::unreached()
     } else {
         a.matmul(b)
     };
-    op.end(|sink| ::trace_runtime::__private::ended(&result).__describe(sink));
+    op.end(::trace_runtime::__private::ended(&result).__seen());
     result
 }

@@ -7,8 +7,8 @@
 //! impl<T> TensorLike for Layer<T> where Vec<T>: TensorLike {
 //!     fn describe(&self, sink: &mut TensorSink) {
 //!         let Self { weight: __0, bias: __1, .. } = self;
-//!         probe(__0).__describe(sink);
-//!         probe(__1).__describe(sink);
+//!         probe(__0).__seen().__tell(sink);
+//!         probe(__1).__seen().__tell(sink);
 //!     }
 //! }
 //! ```
@@ -436,7 +436,7 @@ fn probes(fields: &[Field], private: &TokenStream) -> TokenStream {
             private.clone(),
             text("probe"),
             group(Delimiter::Parenthesis, binding(index)),
-            text(".__describe(sink);"),
+            text(".__seen().__tell(sink);"),
         ]
     });
     tokens(probes)

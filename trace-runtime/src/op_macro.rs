@@ -71,7 +71,7 @@ macro_rules! __op {
         $crate::__op!(@parse $n $k $f [output $([$output])*] $s $($rest)+)
     };
     (@parse $n:tt [] $f:tt $o:tt $s:tt kind = $kind:ident, $($rest:tt)+) => {
-        $crate::__op!(@parse $n [.with_kind($crate::__op!(@kind $kind))] $f $o $s $($rest)+)
+        $crate::__op!(@parse $n [$crate::__op!(@kind $kind)] $f $o $s $($rest)+)
     };
     (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt device = $device:expr, $($rest:tt)+) => {
         $crate::__op!(@parse $n $k [$($facts)* [device $device]] $o $s $($rest)+)
@@ -106,6 +106,11 @@ macro_rules! __op {
         ::core::compile_error!("`op!` ends with the block that it records: `op!(\"name\", inputs = [&x], { … })`")
     };
 
+    (@begin [$name:expr] [] $inputs:expr) => { $crate::__private::begin($name, $inputs) };
+    (@begin [$name:expr] [$kind:expr] $inputs:expr) => {
+        $crate::__private::begin_kind($name, $kind, $inputs)
+    };
+
     (@kind compute) => { $crate::__private::OpKind::Compute };
     (@kind communication) => { $crate::__private::OpKind::Communication };
     (@kind memory) => { $crate::__private::OpKind::Memory };
@@ -119,7 +124,7 @@ macro_rules! __op {
     };
 
     (@fact $sink:ident input $input:expr) => {
-        $crate::__private::probe(&$input).__describe($sink)
+        $crate::__private::probe(&$input).__seen().__tell($sink)
     };
     (@fact $sink:ident device $device:expr) => { $sink.__device($device) };
     (@fact $sink:ident flops $flops:expr) => { $sink.__flops($crate::__private::count($flops)) };
@@ -128,11 +133,16 @@ macro_rules! __op {
         $sink.__meta(::core::stringify!($key), &$value)
     };
 
-    (@outputs $result:ident $sink:ident) => { $crate::__private::ended($result).__describe($sink) };
+    (@outputs $result:ident $sink:ident) => {
+        $crate::__private::ended($result).__seen().__tell($sink)
+    };
     (@outputs $result:ident $sink:ident output $([$output:expr])*) => {
-        $crate::__private::settled($result).__then($sink, |_, _sink| {
-            $($crate::__private::probe(&$output).__describe(_sink);)*
-        })
+        $crate::__private::Describe::describe(
+            $crate::__private::settled($result).__then(|_, _sink| {
+                $($crate::__private::probe(&$output).__seen().__tell(_sink);)*
+            }),
+            $sink,
+        )
     };
 
     (@unused) => {};
@@ -146,13 +156,8 @@ macro_rules! __op {
 #[macro_export]
 macro_rules! __op_emit {
     ([$name:expr] [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
-        let op = $crate::__private::begin(
-            {
-                static SITE: $crate::__private::Site = $crate::__private::Site::new($name)$($kind)*;
-                &SITE
-            },
-            |_sink| { $($crate::__op!(@fact _sink $($fact)*);)* },
-        );
+        let op = $crate::__op!(@begin [$name] [$($kind)*]
+            $crate::__private::told(|_sink| { $($crate::__op!(@fact _sink $($fact)*);)* }));
         $crate::__private::finish(
             op,
             // Takes no label: an unlabelled `break` in the block may be for a loop around it.
@@ -170,7 +175,7 @@ macro_rules! __op_emit {
 macro_rules! __op_emit {
     ([$name:expr] [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
         if false {
-            const _: $crate::__private::Site = $crate::__private::Site::new($name)$($kind)*;
+            let _ = $crate::__op!(@begin [$name] [$($kind)*] ());
             let _ = |_sink: &mut $crate::TensorSink| {
                 $($crate::__op!(@fact _sink $($fact)*);)*
                 $(let _ = $sync;)?

@@ -1,12 +1,14 @@
 //! What expanded code names. Not for use by hand: it changes without notice.
 
 pub use crate::model::{DType, Device, OpKind};
-pub use crate::record::op::{AsyncOp, Op, begin, begin_async, begin_deferred};
+pub use crate::record::describe::Describe;
+pub use crate::record::op::{Op, begin, begin_kind};
 pub use crate::record::probe::{ended, probe, settled};
-pub use crate::record::site::Site;
+pub use crate::record::task::{AsyncOp, begin_async, begin_deferred};
 pub use crate::record::{TensorLike, TensorSink};
 pub use std::any::type_name;
 pub use std::boxed::Box;
+pub use std::option::Option::{None, Some};
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -36,6 +38,12 @@ impl<R> Returns<R> {
     }
 }
 
+/// Lets a closure be one whose sink's type need not be written.
+#[inline]
+pub fn told<F: FnOnce(&mut TensorSink)>(description: F) -> F {
+    description
+}
+
 /// Ends an op whose result has a type that cannot be written down.
 #[inline]
 pub fn finish<R>(
@@ -47,7 +55,7 @@ pub fn finish<R>(
     if op.is_recording() {
         sync();
     }
-    op.end(|sink| outputs(&result, sink));
+    op.end(|sink: &mut TensorSink| outputs(&result, sink));
     result
 }
 
@@ -67,7 +75,7 @@ impl Drop for Unseen {
         if let Some(op) = self.0.take()
             && !std::thread::panicking()
         {
-            op.end(|_| {});
+            op.end(());
         }
     }
 }
@@ -84,7 +92,7 @@ pub async fn follow<F: Future>(
     if op.is_recording() {
         sync();
     }
-    op.end(|sink| outputs(&result, sink));
+    op.end(|sink: &mut TensorSink| outputs(&result, sink));
     result
 }
 

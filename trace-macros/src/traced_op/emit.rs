@@ -3,21 +3,24 @@
 //!
 //! ```text
 //! fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
-//!     let op = begin(&SITE, |sink| { probe(&a).__describe(sink); probe(&b).__describe(sink); });
+//!     let op = begin("matmul", (probe(a).__seen(), probe(b).__seen()));
 //!     let result: Tensor = if false { unreached() } else { /* the body */ };
-//!     op.end(|sink| ended(&result).__describe(sink));
+//!     op.end(ended(&result).__seen());
 //!     result
 //! }
 //! ```
+//!
+//! Tensors are handed over as values that describe themselves later, if at all: a closure costs the compiler
+//! three times as much, and stands only where the user wrote an expression.
 //!
 //! The branch that is never taken keeps the code behind a diverging body from being called unreachable.
 //! A body with a `return` in it becomes a closure instead of a block, an async one an async block.
 
 use super::function::{Function, ImplBlock};
-use super::signature::{ResultKind, Returns};
+use super::signature::{Passed, ResultKind, Returns};
 use super::validate::{Captures, Described, Device, Output, Reborrow, TracedMember, TracedOp};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Expr;
 
 pub(crate) fn block(block: &ImplBlock, members: &[TracedMember]) -> TokenStream {
@@ -52,12 +55,12 @@ fn synchronous(op: &TracedOp) -> TokenStream {
     let sync = sync(op);
     match &op.returns {
         Returns::Never => {
-            let begin = begin(op, "begin");
+            let begin = begin(op, Flow::Sync);
             let body = body.stream();
             hygienic!(let _op = #begin; #body)
         }
         Returns::Unit => {
-            let begin = begin(op, "begin");
+            let begin = begin(op, Flow::Sync);
             let run = run(op, &quote!(()));
             let outputs = outputs(op, &hygienic!(&()));
             hygienic! {
@@ -68,7 +71,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             }
         }
         Returns::Typed(ty) => {
-            let begin = begin(op, "begin");
+            let begin = begin(op, Flow::Sync);
             let run = run(op, ty);
             let outputs = outputs(op, &hygienic!(&result));
             hygienic! {
@@ -80,12 +83,12 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             }
         }
         Returns::OpaqueFn(_) if op.sync.is_none() && !matches!(op.output, Output::Given(_)) => {
-            let begin = begin(op, "begin");
+            let begin = begin(op, Flow::Sync);
             let body = body.stream();
             hygienic!(let _op = #private::unseen(#begin); #body)
         }
         Returns::Opaque(ty) | Returns::OpaqueFn(ty) => {
-            let begin = begin(op, "begin");
+            let begin = begin(op, Flow::Sync);
             let run = run(op, ty);
             let sync = sync_closure(op);
             let outputs = outputs_of_reference(op);
@@ -95,7 +98,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             }
         }
         Returns::Future => {
-            let begin = begin(op, "begin_deferred");
+            let begin = begin(op, Flow::Deferred);
             let run = run(op, &quote!(_));
             let sync = sync_closure(op);
             let outputs = outputs_of_reference(op);
@@ -105,7 +108,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             }
         }
         Returns::BoxedFuture(ty) => {
-            let begin = begin(op, "begin_deferred");
+            let begin = begin(op, Flow::Deferred);
             let run = run(op, ty);
             let sync = sync_closure(op);
             let outputs = outputs_of_reference(op);
@@ -124,7 +127,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
 
 fn asynchronous(op: &TracedOp) -> TokenStream {
     let private = &op.private;
-    let begin = begin(op, "begin_async");
+    let begin = begin(op, Flow::Async);
     let sync = sync(op);
     let captures = (op.captures == Captures::ByMove).then(|| hygienic!(move));
     let Reborrows { before, inside } = Reborrows::of(op);
@@ -162,37 +165,56 @@ fn asynchronous(op: &TracedOp) -> TokenStream {
     }
 }
 
-/// `begin(&SITE, |sink| …)`. The static is in a block of its own, where no name of the user's can meet it.
-fn begin(op: &TracedOp, begin: &str) -> TokenStream {
+/// When an op whose inputs have been handed over begins.
+#[derive(Clone, Copy)]
+enum Flow {
+    Sync,
+    Async,
+    /// An async op whose function returns a future: it begins when that is polled.
+    Deferred,
+}
+
+/// `begin("matmul", (…))`
+fn begin(op: &TracedOp, flow: Flow) -> TokenStream {
     let private = &op.private;
-    let name = &op.name;
-    let begin = Ident::new(begin, Span::mixed_site());
+    let name = if op.name_within {
+        // An item in a method has the method's type in its path, which the macro is not told.
+        hygienic!({ struct __Here; #private::type_name::<__Here>() })
+    } else {
+        op.name.to_token_stream()
+    };
     let kind = op.kind.as_ref().map(|kind| {
         let variant = Ident::new(&kind.to_string(), Span::mixed_site());
-        hygienic!(.with_kind(#private::OpKind::#variant))
+        hygienic!(#private::OpKind::#variant)
     });
-    let describe = describe(op);
-    let inputs = if describe.is_empty() {
-        hygienic!(|_| {})
-    } else {
-        hygienic!(|sink| { #describe })
+    let inputs = inputs(op);
+    let begin = match (flow, kind) {
+        (Flow::Sync, None) => return hygienic!(#private::begin(#name, #inputs)),
+        (Flow::Sync, Some(kind)) => {
+            return hygienic!(#private::begin_kind(#name, #kind, #inputs));
+        }
+        (_, None) => hygienic!(#private::None),
+        (_, Some(kind)) => hygienic!(#private::Some(#kind)),
     };
-    let mut site = hygienic!(#private::Site::new(#name)#kind);
-    if op.name_within {
-        // An item inside the static has the method's type in its path, which the macro is not told.
-        site = hygienic!({ struct __Here; #site.within(#private::type_name::<__Here>) });
-    }
-    hygienic! {
-        #private::#begin(
-            { static __SITE: #private::Site = #site; &__SITE },
-            #inputs,
-        )
+    match flow {
+        Flow::Deferred => hygienic!(#private::begin_deferred(#name, #begin, #inputs)),
+        _ => hygienic!(#private::begin_async(#name, #begin, #inputs)),
     }
 }
 
-fn describe(op: &TracedOp) -> TokenStream {
+fn inputs(op: &TracedOp) -> TokenStream {
     let private = &op.private;
     let inputs = op.inputs.iter().map(|input| probe(op, input));
+    if !op.is_told_by_closure() {
+        return list(&inputs.collect::<Vec<_>>());
+    }
+    let inputs = op.inputs.iter().zip(inputs).map(|(input, probe)| {
+        let cfgs = match input {
+            Described::Argument { cfgs, .. } => cfgs.as_slice(),
+            Described::Expression(_) => &[],
+        };
+        hygienic!(#(#cfgs)* #probe.__tell(sink);)
+    });
     let device = op.device.as_ref().map(|device| {
         let device = match device {
             Device::Cpu => hygienic!(#private::Device::Cpu),
@@ -218,14 +240,35 @@ fn describe(op: &TracedOp) -> TokenStream {
         let value = reference(&meta.value);
         hygienic!(sink.__meta(#key, #value);)
     });
-    hygienic!(#(#inputs)* #device #(#flops)* #(#bytes)* #(#meta)*)
+    hygienic!(#private::told(|sink| { #(#inputs)* #device #(#flops)* #(#bytes)* #(#meta)* }))
+}
+
+/// A list of as many as there are tuples for, nested where it is longer.
+fn list(values: &[TokenStream]) -> TokenStream {
+    const LONGEST: usize = 8;
+    match values {
+        [] => hygienic!(()),
+        [one] => one.clone(),
+        values if values.len() <= LONGEST => hygienic!((#(#values),*)),
+        values => {
+            let (first, rest) = values.split_at(LONGEST - 1);
+            let rest = list(rest);
+            hygienic!((#(#first,)* #rest))
+        }
+    }
 }
 
 fn probe(op: &TracedOp, described: &Described) -> TokenStream {
     let private = &op.private;
-    let cfgs = &described.cfgs;
-    let value = reference(&described.value);
-    hygienic!(#(#cfgs)* #private::probe(#value).__describe(sink);)
+    let value = match described {
+        Described::Argument { ident, passed, .. } => match passed {
+            Passed::Shared => hygienic!(#ident),
+            Passed::Mut => hygienic!(&*#ident),
+            Passed::Value => hygienic!(&#ident),
+        },
+        Described::Expression(value) => reference(value),
+    };
+    hygienic!(#private::probe(#value).__seen())
 }
 
 /// `&value`, in parentheses where `&` binds closer than what `value` is made of.
@@ -320,49 +363,43 @@ impl Reborrows {
     }
 }
 
-/// `|sink| …`, given an expression for a reference to the result.
+/// The outputs, given an expression for a reference to the result.
 fn outputs(op: &TracedOp, result: &TokenStream) -> TokenStream {
-    if let Some(describe) = described_outputs(op, result) {
-        hygienic!(|sink| #describe)
-    } else {
-        hygienic!(|_| {})
+    let private = &op.private;
+    match &op.output {
+        Output::Result if op.result == ResultKind::Scalar => hygienic!(()),
+        Output::Result => hygienic!(#private::ended(#result).__seen()),
+        Output::InPlace(in_place) => {
+            let probes = in_place.iter().map(|one| {
+                let (ident, cfgs) = (&one.ident, &one.cfgs);
+                (cfgs, hygienic!(#private::probe(&*#ident).__seen()))
+            });
+            if op.result == ResultKind::Scalar && in_place.iter().all(|one| one.cfgs.is_empty()) {
+                return list(&probes.map(|(_, probe)| probe).collect::<Vec<_>>());
+            }
+            let probes = probes.map(|(cfgs, probe)| hygienic!(#(#cfgs)* #probe.__tell(sink);));
+            hygienic!(#private::settled(#result).__then(|_, sink| { #(#probes)* }))
+        }
+        Output::Given(values) => {
+            let probes = values.iter().map(|value| {
+                let value = reference(value);
+                hygienic!(#private::probe(#value).__seen().__tell(sink);)
+            });
+            // The name that the user's expression says.
+            let named = Ident::new("result", Span::call_site());
+            hygienic!(#private::settled(#result).__then(|#named, sink| { #(#probes)* }))
+        }
     }
 }
 
 /// `|result, sink| …`, for the helpers that hold the result themselves.
 fn outputs_of_reference(op: &TracedOp) -> TokenStream {
-    if let Some(describe) = described_outputs(op, &hygienic!(result)) {
-        hygienic!(|result, sink| #describe)
-    } else {
-        hygienic!(|_, _| {})
-    }
-}
-
-fn described_outputs(op: &TracedOp, result: &TokenStream) -> Option<TokenStream> {
     let private = &op.private;
-    match &op.output {
-        Output::Result if op.result == ResultKind::Scalar => None,
-        Output::Result => Some(hygienic!(#private::ended(#result).__describe(sink))),
-        Output::InPlace(in_place) => {
-            let probes = in_place.iter().map(|one| {
-                let (ident, cfgs) = (&one.ident, &one.cfgs);
-                hygienic!(#(#cfgs)* #private::probe(&#ident).__describe(sink);)
-            });
-            if op.result == ResultKind::Scalar {
-                return Some(hygienic!({ #(#probes)* }));
-            }
-            Some(hygienic!(#private::settled(#result).__then(sink, |_, sink| { #(#probes)* })))
-        }
-        Output::Given(values) => {
-            let probes = values.iter().map(|value| {
-                let value = reference(value);
-                hygienic!(#private::probe(#value).__describe(sink);)
-            });
-            // The name that the user's expression says.
-            let named = Ident::new("result", Span::call_site());
-            Some(hygienic!(#private::settled(#result).__then(sink, |#named, sink| { #(#probes)* })))
-        }
+    if matches!(op.output, Output::Result) && op.result == ResultKind::Scalar {
+        return hygienic!(|_, _| {});
     }
+    let outputs = outputs(op, &hygienic!(result));
+    hygienic!(|result, sink| #private::Describe::describe(#outputs, sink))
 }
 
 /// Waits for the device before the end is stamped.

@@ -18,6 +18,18 @@ pub(crate) struct Binding {
     /// `mut x`.
     pub(crate) is_mut: bool,
     pub(crate) access: Access,
+    pub(crate) passed: Passed,
+}
+
+/// How a parameter comes in, which says how to refer to it: one whose address is not taken stays in a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// `x: &T` is `x`.
+    Shared,
+    /// `x: &mut T` is `&*x`.
+    Mut,
+    /// Anything else is `&x`.
+    Value,
 }
 
 /// How the body gets at a parameter.
@@ -48,6 +60,11 @@ pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
                     may_hold_tensors: true,
                     is_mut: false,
                     access,
+                    passed: match &receiver.kind {
+                        ReceiverKind::Reference(_, _, None) => Passed::Shared,
+                        ReceiverKind::Reference(_, _, Some(_)) => Passed::Mut,
+                        _ => Passed::Value,
+                    },
                 });
             }
             FnArg::Typed(typed) => {
@@ -65,6 +82,11 @@ pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
                             access(bound, &typed.ty)
                         } else {
                             Access::Other
+                        },
+                        passed: if is_whole {
+                            passed(bound, &typed.ty)
+                        } else {
+                            Passed::Value
                         },
                     });
                 });
@@ -94,6 +116,18 @@ fn access(bound: &PatIdent, ty: &Type) -> Access {
         Type::Reference(reference) if reference.lifetime.is_none() => Access::InPlace,
         ty if is_scalar(ty) => Access::Shared,
         _ => Access::Other,
+    }
+}
+
+fn passed(bound: &PatIdent, ty: &Type) -> Passed {
+    match without_groups(ty) {
+        Type::Reference(reference) if bound.by_ref.is_none() && bound.subpat.is_none() => {
+            match reference.mutability {
+                None => Passed::Shared,
+                Some(_) => Passed::Mut,
+            }
+        }
+        _ => Passed::Value,
     }
 }
 

@@ -6,7 +6,7 @@ use super::diagnostics::{Mistakes, did_you_mean, listed};
 use super::function::Function;
 use super::options::{Given, Meta, Options, Skip};
 use super::paths::{self, ends_in};
-use super::signature::{self, Access, Binding, ResultKind, Returns};
+use super::signature::{self, Access, Binding, Passed, ResultKind, Returns};
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::ext::IdentExt;
 use syn::{Expr, ExprLit, ImplItem, Lit, LitStr};
@@ -34,6 +34,19 @@ pub(crate) struct TracedOp {
     pub(crate) rebound: Vec<Rebound>,
 }
 
+impl TracedOp {
+    /// Whether something stands between the arguments and being handed over as they are: an expression that
+    /// is evaluated only while recording, or a `#[cfg]`.
+    pub(crate) fn is_told_by_closure(&self) -> bool {
+        let is_plain = |input: &Described| matches!(input, Described::Argument { cfgs, .. } if cfgs.is_empty());
+        self.flops.is_some()
+            || self.bytes.is_some()
+            || !self.meta.is_empty()
+            || self.device.is_some()
+            || !self.inputs.iter().all(is_plain)
+    }
+}
+
 /// A method of an annotated `impl`, or anything else in it.
 pub(crate) enum TracedMember {
     Op(Box<TracedOp>),
@@ -42,9 +55,13 @@ pub(crate) enum TracedMember {
 }
 
 /// Something that is asked for its tensors.
-pub(crate) struct Described {
-    pub(crate) cfgs: Vec<syn::Attribute>,
-    pub(crate) value: Expr,
+pub(crate) enum Described {
+    Argument {
+        ident: Ident,
+        cfgs: Vec<syn::Attribute>,
+        passed: Passed,
+    },
+    Expression(Expr),
 }
 
 pub(crate) enum Device {
@@ -131,7 +148,11 @@ pub(crate) fn function(
         .filter(|binding| !binding.ident.to_string().starts_with('_'))
         .collect();
     let inputs = match options.inputs {
-        Some(inputs) => inputs.value.into_iter().map(Described::of).collect(),
+        Some(inputs) => inputs
+            .value
+            .into_iter()
+            .map(Described::Expression)
+            .collect(),
         None => described.iter().copied().map(Described::binding).collect(),
     };
     // A capture by reference of a value that is not `Sync` would cost a future its `Send`.
@@ -445,18 +466,11 @@ pub(crate) fn without_group(expr: &Expr) -> &Expr {
 }
 
 impl Described {
-    fn of(value: Expr) -> Described {
-        Described {
-            cfgs: Vec::new(),
-            value,
-        }
-    }
-
     fn binding(binding: &Binding) -> Described {
-        let ident = &binding.ident;
-        Described {
+        Described::Argument {
+            ident: binding.ident.clone(),
             cfgs: binding.cfgs.clone(),
-            value: syn::parse_quote!(#ident),
+            passed: binding.passed,
         }
     }
 }

@@ -67,18 +67,30 @@ impl Steps {
     }
 }
 
-/// What else there is to know of a row, in one word.
+/// What else there is to know of a row, in one word. The duration is a [short](LONG_DURATION) one.
 #[inline]
-pub(crate) fn facts(duration: u64, signature: u32, outcome: Outcome, extra: bool) -> u64 {
-    duration.min(LONG_DURATION)
+pub(crate) fn facts(duration: u64, signature: u32, outcome: Outcome) -> u64 {
+    duration
         | u64::from(signature) << DURATION_BITS
         | u64::from(outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
-        | u64::from(extra) << 63
+}
+
+/// The same of a row that has an extra.
+pub(crate) fn facts_with_extra(duration: u64, signature: u32, outcome: Outcome) -> u64 {
+    facts(duration.min(LONG_DURATION), signature, outcome) | 1 << 63
 }
 
 impl Row {
     fn pack(self) -> PackedRow {
-        let facts = facts(self.duration, self.signature, self.outcome, self.extra);
+        let facts = if self.extra {
+            facts_with_extra(self.duration, self.signature, self.outcome)
+        } else {
+            facts(
+                self.duration.min(LONG_DURATION),
+                self.signature,
+                self.outcome,
+            )
+        };
         [self.start, facts, Steps::new(self.step, self.parent).0]
     }
 

@@ -27,6 +27,9 @@ pub(crate) enum Fact {
 /// From this rank on, the header says so and the word behind it holds the rank.
 pub(crate) const LONG_RANK: usize = 63;
 
+/// A role that no tensor has.
+const END: usize = 3 << 6;
+
 /// One word in front of a tensor's dims: rank (6 bits), role (2), dtype or fact (8), device (16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header(pub(crate) usize);
@@ -65,6 +68,17 @@ impl Header {
 
     pub(crate) fn dtype(self) -> DType {
         DType::from_code((self.0 >> 8) as u8)
+    }
+
+    /// Stands behind the last word of a signature, and says its number.
+    pub(crate) fn end(number: u32) -> Header {
+        Header(END | (number as usize) << 8)
+    }
+
+    /// The number of the signature that ends here, if one does.
+    #[inline]
+    pub(crate) fn ended(self) -> Option<u32> {
+        (self.0 & END == END).then_some((self.0 >> 8) as u32)
     }
 
     pub(crate) fn is_fact(self, fact: Fact) -> bool {

@@ -82,7 +82,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Records one in `n` executions of each function on each thread, the first one included. What is
+    /// Records one in `n` executions of each op on each thread, the first one included. What is
     /// left out is counted; what runs inside of it is attributed to what is around it.
     pub fn sample(mut self, n: u32) -> Self {
         self.sample = n.max(1);

@@ -32,6 +32,19 @@ impl Clock {
         Clock::Quanta(clock)
     }
 
+    /// A clock that nobody reads.
+    pub(crate) const fn stopped() -> Clock {
+        Clock::Stepped { now: 0, step: 0 }
+    }
+
+    /// The moment to count from.
+    pub(crate) fn base(&mut self) -> u64 {
+        match self {
+            Clock::Stepped { .. } => 0,
+            _ => self.now(),
+        }
+    }
+
     /// A clock that advances `step` nanoseconds each time it is read.
     pub(crate) fn stepped(step: u64) -> Clock {
         Clock::Stepped { now: 0, step }

@@ -1,8 +1,8 @@
 //! Carrying the innermost op to another thread, as the parent of what runs there.
 
 use super::log::Shared;
-use super::op::Around;
 use super::state;
+use super::task::Around;
 use crate::model::assemble::OpRef;
 use std::sync::Weak;
 

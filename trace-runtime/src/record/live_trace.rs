@@ -23,8 +23,14 @@ impl LiveTrace {
     #[inline]
     pub(super) fn invalidate(&mut self) {
         if self.shown.get().is_some() {
-            *self.stale.get_mut() = self.shown.take();
+            self.outdate();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn outdate(&mut self) {
+        *self.stale.get_mut() = self.shown.take();
     }
 
     /// The trace, brought up to date with the entries that `since` returns for the number of those

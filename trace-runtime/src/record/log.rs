@@ -17,7 +17,7 @@ pub(crate) struct Shared {
     room: AtomicUsize,
     limit: usize,
     pub(crate) rank: Option<u32>,
-    /// Records one execution in so many of each site.
+    /// Records one execution in so many of each op.
     pub(crate) sample: u32,
 }
 

@@ -6,6 +6,7 @@
 
 mod builder;
 mod clock;
+pub(crate) mod describe;
 mod element;
 mod handoff;
 mod live_trace;
@@ -18,9 +19,11 @@ mod schedule;
 mod session;
 mod signatures;
 mod sink;
-pub(crate) mod site;
+mod site;
+pub(crate) mod slices;
 mod state;
 mod target;
+pub(crate) mod task;
 mod tensors;
 
 pub use builder::SessionBuilder;

@@ -2,8 +2,8 @@
 
 use super::clock::Clock;
 use super::recorder::TraceRecorder;
-use super::site::Site;
-use crate::model::{DType, Device, Outcome};
+use super::site::{NO_KIND, Site};
+use crate::model::{DType, Device};
 use std::sync::OnceLock;
 
 const OPS: u64 = 128;
@@ -14,7 +14,10 @@ const ROUNDS: usize = 5;
 pub(super) fn measure_ns() -> u64 {
     static MEASURED: OnceLock<u64> = OnceLock::new();
     *MEASURED.get_or_init(|| {
-        static SITE: Site = Site::new("overhead");
+        let site = Site {
+            name: "overhead",
+            kind: NO_KIND,
+        };
         let mut recorder = TraceRecorder::with_clock(Clock::counter(), None);
         let mut clock = Clock::counter();
         let matrix = |sink: &mut super::TensorSink| sink.tensor(&[8, 8], DType::F32, Device::Cpu);
@@ -22,12 +25,9 @@ pub(super) fn measure_ns() -> u64 {
             .map(|_| {
                 let start = clock.now();
                 for _ in 0..OPS {
-                    let op = recorder.begin_guarded(&SITE, |sink| {
-                        matrix(sink);
-                        matrix(sink);
-                    });
+                    let op = recorder.begin_guarded(site, (matrix, matrix));
                     if let Some(op) = op {
-                        recorder.end_guarded(&op, Outcome::Ok, matrix);
+                        recorder.end_guarded(&op, matrix);
                     }
                 }
                 clock.now().saturating_sub(start)

@@ -1,19 +1,21 @@
 //! Finds the tensors in a value of any type, by method resolution.
 //!
-//! `probe(&x).__describe(sink)` compiles whatever `x` is. The compiler looks for `__describe` along a
-//! chain of wrappers, each of which dereferences to the next, and takes the first whose impl fits: a
-//! [`TensorLike`]; a slice of an [`Element`]; a slice whose element is known only by its type's name; a
-//! pointer to one of these; anything at all, of which there is nothing to say. In a generic function the bounds written there decide.
+//! `probe(&x).__seen()` compiles whatever `x` is. The compiler looks for `__seen` along a chain of
+//! wrappers, each of which dereferences to the next, and takes the first whose impl fits: a
+//! [`TensorLike`]; a slice of an [`Element`](super::Element); a slice whose element is known only by its
+//! type's name; a pointer to one of these; anything at all, of which there is nothing to say. In a generic
+//! function the bounds written there decide.
 
-use super::tensors::Dims;
-use super::{Element, TensorLike, TensorSink};
-use crate::model::{DType, Device};
-use std::any::type_name;
+use super::TensorLike;
+use super::TensorSink;
+use super::describe::{
+    AsElements, AsNothing, AsOutcome, AsPointedSlices, AsPointee, AsSlices, AsTensors, Describe,
+    Seen,
+};
+use super::slices::{Elements, Slices};
 use std::ops::Deref;
-use std::rc::Rc;
-use std::sync::Arc;
 
-/// Describes whatever tensors `value` holds: `probe(&x).__describe(sink)`.
+/// Whatever tensors `value` holds: `probe(&x).__seen()`.
 #[inline]
 pub fn probe<T: ?Sized>(value: &T) -> Probe<'_, T> {
     Probe(OfElements(OfSlices(OfPointee(OfPointedSlices(
@@ -21,7 +23,7 @@ pub fn probe<T: ?Sized>(value: &T) -> Probe<'_, T> {
     )))))
 }
 
-/// Describes an op's result, or says that it failed: `ended(&result).__describe(sink)`.
+/// The tensors in an op's result, or that it failed: `ended(&result).__seen()`.
 #[inline]
 pub fn ended<T: ?Sized>(result: &T) -> Ended<'_, T> {
     Ended(EndedTensors(EndedElements(EndedSlices(EndedAnyhow(
@@ -29,7 +31,7 @@ pub fn ended<T: ?Sized>(result: &T) -> Ended<'_, T> {
     )))))
 }
 
-/// Goes on with what is inside a successful result: `settled(&result).__then(sink, |value, sink| …)`.
+/// Goes on with what is inside a successful result: `settled(&result).__then(|value, sink| …)`.
 #[inline]
 pub fn settled<T: ?Sized>(result: &T) -> Settled<'_, T> {
     Settled(Plain(result))
@@ -57,250 +59,90 @@ chain! {
     OfSlices -> OfPointee;
     OfPointee -> OfPointedSlices;
     OfPointedSlices -> OfAnything;
+
+    Ended -> EndedTensors;
+    EndedTensors -> EndedElements;
+    EndedElements -> EndedSlices;
+    EndedSlices -> EndedAnyhow;
+    EndedAnyhow -> Probe;
+
+    Settled -> Plain;
 }
 
 #[derive(Debug)]
 pub struct OfAnything<'a, T: ?Sized>(&'a T);
 
-impl<T: TensorLike + ?Sized> Probe<'_, T> {
-    #[inline]
-    pub fn __describe(&self, sink: &mut TensorSink) {
-        self.value().describe(sink);
-    }
+#[derive(Debug)]
+pub struct Plain<'a, T: ?Sized>(&'a T);
+
+/// What a level of the chain sees in a value of this type.
+macro_rules! seen {
+    ($($level:ident<$value:ty> [$($generics:tt)*] as $as:ty;)*) => {$(
+        impl<'a, $($generics)*> $level<'a, $value> {
+            #[inline]
+            pub fn __seen(&self) -> Seen<'a, $value, $as> {
+                Seen::new(self.value())
+            }
+        }
+    )*};
 }
 
-impl<T: Elements + ?Sized> OfElements<'_, T> {
-    #[inline]
-    pub fn __describe(&self, sink: &mut TensorSink) {
-        self.value().describe_elements(sink);
-    }
-}
+seen! {
+    Probe<T> [T: TensorLike + ?Sized] as AsTensors;
+    OfElements<T> [T: Elements + ?Sized] as AsElements;
+    OfSlices<T> [T: Slices + ?Sized] as AsSlices;
+    OfPointee<T> [T: Deref<Target: TensorLike> + ?Sized] as AsPointee;
+    OfPointedSlices<T> [T: Deref<Target: Slices> + ?Sized] as AsPointedSlices;
+    OfAnything<T> [T: ?Sized] as AsNothing;
 
-impl<T: Slices + ?Sized> OfSlices<'_, T> {
-    #[inline]
-    pub fn __describe(&self, sink: &mut TensorSink) {
-        self.value().describe_slices(sink);
-    }
-}
-
-impl<T: Deref<Target: TensorLike> + ?Sized> OfPointee<'_, T> {
-    #[inline]
-    pub fn __describe(&self, sink: &mut TensorSink) {
-        self.value().deref().describe(sink);
-    }
-}
-
-impl<T: Deref<Target: Slices> + ?Sized> OfPointedSlices<'_, T> {
-    #[inline]
-    pub fn __describe(&self, sink: &mut TensorSink) {
-        self.value().deref().describe_slices(sink);
-    }
+    Ended<Result<T, E>> [T: TensorLike, E] as AsOutcome<AsTensors>;
+    Ended<Option<T>> [T: TensorLike] as AsOutcome<AsTensors>;
+    EndedTensors<T> [T: TensorLike + ?Sized] as AsTensors;
+    EndedElements<Result<T, E>> [T: Elements, E] as AsOutcome<AsElements>;
+    EndedElements<Option<T>> [T: Elements] as AsOutcome<AsElements>;
+    EndedSlices<Result<T, E>> [T: Slices, E] as AsOutcome<AsSlices>;
+    EndedSlices<Option<T>> [T: Slices] as AsOutcome<AsSlices>;
+    EndedAnyhow<Result<T, E>> [T, E] as AsOutcome<AsNothing>;
+    EndedAnyhow<Option<T>> [T] as AsOutcome<AsNothing>;
 }
 
 impl<'a, T: ?Sized> OfAnything<'a, T> {
-    #[inline]
-    #[allow(
-        clippy::unused_self,
-        reason = "it is called as the methods before it are"
-    )]
-    pub fn __describe(&self, _: &mut TensorSink) {}
-
     #[inline]
     fn value(&self) -> &'a T {
         self.0
     }
 }
 
-chain! {
-    Ended -> EndedTensors;
-    EndedTensors -> EndedElements;
-    EndedElements -> EndedSlices;
-    EndedSlices -> EndedAnyhow;
-    EndedAnyhow -> Probe;
-}
-
-macro_rules! ended {
-    ($($level:ident, $bound:path, $describe:expr;)*) => {$(
-        impl<T: $bound, E> $level<'_, Result<T, E>> {
-            #[inline]
-            pub fn __describe(&self, sink: &mut TensorSink) {
-                settled(self.value()).__then(sink, $describe);
-            }
-        }
-
-        impl<T: $bound> $level<'_, Option<T>> {
-            #[inline]
-            pub fn __describe(&self, sink: &mut TensorSink) {
-                settled(self.value()).__then(sink, $describe);
-            }
-        }
-    )*};
-}
-
-ended! {
-    Ended, TensorLike, T::describe;
-    EndedElements, Elements, T::describe_elements;
-    EndedSlices, Slices, T::describe_slices;
-    EndedAnyhow, Sized, |_, _| {};
-}
-
-impl<T: TensorLike + ?Sized> EndedTensors<'_, T> {
+impl<'a, T, E> Settled<'a, Result<T, E>> {
     #[inline]
-    pub fn __describe(&self, sink: &mut TensorSink) {
-        self.value().describe(sink);
-    }
-}
-
-chain! {
-    Settled -> Plain;
-}
-
-#[derive(Debug)]
-pub struct Plain<'a, T: ?Sized>(&'a T);
-
-impl<T, E> Settled<'_, Result<T, E>> {
-    #[inline]
-    pub fn __then(&self, sink: &mut TensorSink, go_on: impl FnOnce(&T, &mut TensorSink)) {
-        match self.0.0 {
+    pub fn __then<F: FnOnce(&T, &mut TensorSink)>(
+        self,
+        go_on: F,
+    ) -> impl Describe + use<'a, T, E, F> {
+        move |sink: &mut TensorSink| match self.0.0 {
             Ok(value) => go_on(value, sink),
             Err(_) => sink.__failed(),
         }
     }
 }
 
-impl<T> Settled<'_, Option<T>> {
+impl<'a, T> Settled<'a, Option<T>> {
     #[inline]
-    pub fn __then(&self, sink: &mut TensorSink, go_on: impl FnOnce(&T, &mut TensorSink)) {
-        match self.0.0 {
+    pub fn __then<F: FnOnce(&T, &mut TensorSink)>(self, go_on: F) -> impl Describe + use<'a, T, F> {
+        move |sink: &mut TensorSink| match self.0.0 {
             Some(value) => go_on(value, sink),
             None => sink.__failed(),
         }
     }
 }
 
-impl<T: ?Sized> Plain<'_, T> {
+impl<'a, T: ?Sized> Plain<'a, T> {
     #[inline]
-    pub fn __then(&self, sink: &mut TensorSink, go_on: impl FnOnce(&T, &mut TensorSink)) {
-        go_on(self.0, sink);
+    pub fn __then<F: FnOnce(&T, &mut TensorSink)>(
+        &self,
+        go_on: F,
+    ) -> impl Describe + use<'a, T, F> {
+        let value = self.0;
+        move |sink: &mut TensorSink| go_on(value, sink)
     }
 }
-
-/// A slice of an [`Element`], or something around one: what `fn f<T: Element>(x: &[T])` knows.
-pub trait Elements {
-    fn describe_elements(&self, sink: &mut TensorSink);
-}
-
-/// What a slice of elements is made of: the elements themselves, or arrays of them.
-pub trait Block {
-    fn dtype(dims: &mut Dims) -> DType;
-}
-
-impl<E: Element> Block for E {
-    #[inline]
-    fn dtype(_: &mut Dims) -> DType {
-        E::DTYPE
-    }
-}
-
-impl<B: Block, const N: usize> Block for [B; N] {
-    #[inline]
-    fn dtype(dims: &mut Dims) -> DType {
-        dims.push(N);
-        B::dtype(dims)
-    }
-}
-
-impl<B: Block> Elements for [B] {
-    #[inline]
-    fn describe_elements(&self, sink: &mut TensorSink) {
-        let mut dims = Dims::of(self.len());
-        let dtype = B::dtype(&mut dims);
-        sink.tensor(dims.as_slice(), dtype, Device::Cpu);
-    }
-}
-
-/// A slice of some element, or something around one: what is known in `fn f<T>(x: &[T])`.
-pub trait Slices {
-    fn describe_slices(&self, sink: &mut TensorSink);
-}
-
-impl<E> Slices for [E] {
-    #[inline]
-    fn describe_slices(&self, sink: &mut TensorSink) {
-        let mut dims = Dims::of(self.len());
-        let mut element = type_name::<E>();
-        while let Some((inner, len)) = array(element) {
-            dims.push(len);
-            element = inner;
-        }
-        if let Some(dtype) = dtype_of(element) {
-            sink.tensor(dims.as_slice(), dtype, Device::Cpu);
-        }
-    }
-}
-
-/// `[f32; 3]` → `f32` and 3.
-fn array(name: &'static str) -> Option<(&'static str, usize)> {
-    let (inner, len) = name
-        .strip_prefix('[')?
-        .strip_suffix(']')?
-        .rsplit_once("; ")?;
-    Some((inner, len.parse().ok()?))
-}
-
-/// The name is all there is: a trait would need a bound that the function does not have.
-#[inline]
-pub(crate) fn dtype_of(element: &str) -> Option<DType> {
-    match element {
-        "f32" => Some(DType::F32),
-        "f64" => Some(DType::F64),
-        "half::binary16::f16" | "f16" => Some(DType::F16),
-        "half::bfloat::bf16" => Some(DType::BF16),
-        "num_complex::Complex<f32>" => Some(DType::C64),
-        "num_complex::Complex<f64>" => Some(DType::C128),
-        "bool" | "u8" | "u16" | "u32" | "u64" | "u128" | "i8" | "i16" | "i32" | "i64" | "i128" => {
-            DType::from_name(element)
-        }
-        _ => None,
-    }
-}
-
-macro_rules! around {
-    ($trait:ident, $method:ident, $($bound:ident)?) => {
-        impl<E $(: $bound)?, const N: usize> $trait for [E; N] {
-            #[inline]
-            fn $method(&self, sink: &mut TensorSink) {
-                self.as_slice().$method(sink);
-            }
-        }
-
-        impl<E $(: $bound)?> $trait for Vec<E> {
-            #[inline]
-            fn $method(&self, sink: &mut TensorSink) {
-                self.as_slice().$method(sink);
-            }
-        }
-
-        impl<S: $trait> $trait for Option<S> {
-            #[inline]
-            fn $method(&self, sink: &mut TensorSink) {
-                if let Some(inner) = self {
-                    inner.$method(sink);
-                }
-            }
-        }
-
-        around!($trait, $method; &S, &mut S, Box<S>, Rc<S>, Arc<S>);
-    };
-    ($trait:ident, $method:ident; $($pointer:ty),*) => {$(
-        impl<S: $trait + ?Sized> $trait for $pointer {
-            #[inline]
-            fn $method(&self, sink: &mut TensorSink) {
-                (**self).$method(sink);
-            }
-        }
-    )*};
-}
-
-around!(Elements, describe_elements, Block);
-around!(Slices, describe_slices,);

@@ -1,15 +1,12 @@
 //! Numbers for signatures: a table that all threads of a session share, and a cache in front of it.
 
-use super::site::Site;
 use crate::model::chunk::MAX_SIGNATURES;
 use crate::model::interner::Interner;
 use crate::model::signature::{Fact, Header, Parts, Role, push_tensor};
 use crate::model::{Device, OpKind};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
-
-/// Set in the number of an op that was named at run time instead of by a [`Site`].
-const NAMED_AT_RUN_TIME: u32 = 1 << 31;
 
 /// Every signature of a session, numbered in the order in which they were first seen.
 #[derive(Debug, Default)]
@@ -18,22 +15,24 @@ pub(crate) struct Signatures(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     interner: Interner,
-    names: Vec<String>,
-    name_numbers: HashMap<String, u32>,
+    ops: Vec<(String, Option<OpKind>)>,
+    op_numbers: HashMap<(String, Option<OpKind>), u32>,
     scratch: Vec<usize>,
 }
 
 impl Signatures {
-    /// The number of an op that is named at run time.
-    pub(crate) fn name(&self, name: &str) -> u32 {
+    /// The number of an op: all that have its name and kind share it.
+    pub(crate) fn op(&self, name: String, kind: Option<OpKind>) -> u32 {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&number) = table.name_numbers.get(name) {
-            return number;
+        let table = &mut *table;
+        match table.op_numbers.entry((name, kind)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let number = table.ops.len() as u32;
+                table.ops.push(new.key().clone());
+                *new.insert(number)
+            }
         }
-        let number = table.names.len() as u32 | NAMED_AT_RUN_TIME;
-        table.names.push(name.to_owned());
-        table.name_numbers.insert(name.to_owned(), number);
-        number
     }
 
     /// The number of a signature; none when there are too many.
@@ -41,7 +40,7 @@ impl Signatures {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = &mut *table;
         let (&op, words) = words.split_first()?;
-        let (name, kind) = op_of(&table.names, op as u32);
+        let (name, kind) = table.ops.get(op)?;
         let operation = table.interner.string(name);
         let device = match device_of(words) {
             Device::Unknown => None,
@@ -51,7 +50,7 @@ impl Signatures {
         copy_without_device(words, &mut table.scratch);
         let number = table
             .interner
-            .signature(operation, kind, device, &table.scratch);
+            .signature(operation, *kind, device, &table.scratch);
         (number < MAX_SIGNATURES).then_some(number)
     }
 
@@ -72,15 +71,6 @@ impl Signatures {
                 .unwrap_or_else(PoisonError::into_inner)
                 .interner,
         )
-    }
-}
-
-fn op_of(names: &[String], op: u32) -> (&str, Option<OpKind>) {
-    if op & NAMED_AT_RUN_TIME == 0 {
-        Site::by_number(op).unwrap_or(("?", None))
-    } else {
-        let name = names.get((op & !NAMED_AT_RUN_TIME) as usize);
-        (name.map_or("?", String::as_str), None)
     }
 }
 
@@ -112,13 +102,15 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
     }
 }
 
-/// What one thread has already asked the shared table for, and the latest of each function.
+/// What one thread has already asked the shared table for, and the latest of each op.
 #[derive(Debug)]
 pub(crate) struct KnownSignatures {
+    /// Of all signatures, each followed by its [end](Header::end).
     words: Vec<usize>,
+    /// In the order of their words.
     known: Vec<Known>,
-    /// By the number of the site.
-    latest: Vec<Latest>,
+    /// By the number of the op, where what follows its number begins; 0 for none.
+    latest: Vec<u32>,
     /// By the hash of the words: open addressing, at most half full.
     slots: Vec<u32>,
 }
@@ -131,19 +123,7 @@ struct Known {
     hash: u32,
 }
 
-/// What a site said last, and where its words begin.
-#[derive(Debug, Clone, Copy)]
-struct Latest {
-    known: u32,
-    first: u32,
-}
-
 const NONE: u32 = u32::MAX;
-/// No signature is that long that its words would begin there.
-const NO_LATEST: Latest = Latest {
-    known: NONE,
-    first: NONE,
-};
 const FIRST_SLOTS: usize = 64;
 
 impl KnownSignatures {
@@ -156,32 +136,39 @@ impl KnownSignatures {
         }
     }
 
-    /// What the function with this number said last, and where its words begin.
+    /// Where what an op said last goes on behind its number.
     #[inline]
-    pub(crate) fn latest_of(&self, op: u32) -> Option<(u32, usize)> {
-        let latest = self.latest.get(op as usize)?;
-        (latest.known != NONE).then_some((latest.known, latest.first as usize))
+    pub(crate) fn latest_of(&self, op: u32) -> Option<u32> {
+        self.latest.get(op as usize).copied().filter(|at| *at != 0)
     }
 
     #[inline]
-    pub(crate) fn words_at<const N: usize>(&self, at: usize) -> Option<&[usize; N]> {
+    pub(crate) fn words_at<const N: usize>(&self, at: u32) -> Option<&[usize; N]> {
+        // From 32 bits on, the sum cannot overflow: one comparison is enough.
+        let at = at as usize;
         self.words.get(at..at + N)?.first_chunk()
     }
 
-    pub(crate) fn first_word(&self, known: u32) -> usize {
-        self.known
-            .get(known as usize)
-            .map_or(0, |known| known.first as usize)
+    /// The words of a signature up to a place behind its first word.
+    pub(crate) fn words_up_to(&self, at: u32) -> &[usize] {
+        let after = self.known.partition_point(|known| known.first < at);
+        let first = after
+            .checked_sub(1)
+            .and_then(|index| self.known.get(index))
+            .map_or(at, |known| known.first);
+        self.words
+            .get(first as usize..at as usize)
+            .unwrap_or_default()
     }
 
-    /// The number of a known signature, if it ends there.
+    /// The number of the signature that ends there, if one does.
     #[inline]
-    pub(crate) fn ends_at(&self, known: u32, at: usize) -> Option<u32> {
-        let known = self.known.get(known as usize)?;
-        (known.end as usize == at).then_some(known.number)
+    pub(crate) fn ends_at(&self, at: u32) -> Option<u32> {
+        let &word = self.words.get(at as usize)?;
+        Header(word).ended()
     }
 
-    /// The number of this signature, which becomes the latest of its function; none when the session
+    /// The number of this signature, which becomes the latest of its op; none when the session
     /// has too many.
     pub(crate) fn number(&mut self, words: &[usize], shared: &Signatures) -> Option<u32> {
         let hash = hash(words);
@@ -190,13 +177,10 @@ impl KnownSignatures {
             None => self.add(words, hash, shared)?,
         };
         let op = *words.first()?;
-        if op & NAMED_AT_RUN_TIME as usize == 0 {
-            if op >= self.latest.len() {
-                self.latest.resize(op + 1, NO_LATEST);
-            }
-            let first = self.known[known as usize].first;
-            self.latest[op] = Latest { known, first };
+        if op >= self.latest.len() {
+            self.latest.resize(op + 1, 0);
         }
+        self.latest[op] = self.known[known as usize].first + 1;
         Some(self.known[known as usize].number)
     }
 
@@ -222,6 +206,7 @@ impl KnownSignatures {
         let first = u32::try_from(self.words.len()).ok()?;
         let end = first.checked_add(words.len() as u32)?;
         self.words.extend_from_slice(words);
+        self.words.push(Header::end(number).0);
         self.known.push(Known {
             first,
             end,
@@ -263,7 +248,7 @@ mod tests {
     #[test]
     fn equal_words_get_one_number_and_others_another() {
         let (shared, mut cache) = (Signatures::default(), KnownSignatures::new());
-        let op = shared.name("op") as usize;
+        let op = shared.op("op".to_owned(), None) as usize;
         let number = |cache: &mut KnownSignatures, dim: usize| {
             let mut words = vec![op];
             push_tensor(

@@ -1,5 +1,6 @@
 //! What a tensor says of itself while an op is recorded.
 
+use super::describe::Describe;
 use super::signatures::{KnownSignatures, Signatures};
 use super::tensors::Dims;
 use crate::model::signature::{Fact, Header, LONG_RANK, Role};
@@ -53,30 +54,25 @@ pub trait TensorLike {
 #[derive(Debug)]
 pub struct TensorSink {
     known: KnownSignatures,
-    /// The signature that this op has agreed with so far, or [`NOT_EXPECTED`].
-    expected: u32,
-    /// Where in `known` the next word is expected, or [`NOWHERE`].
+    /// Where in `known` the next word is expected, or [`NOWHERE`]. It fits 32 bits; were it stored in them,
+    /// it would be loaded together with its neighbour, and that waits for the stores of both.
     at: usize,
     role: Role,
     failed: bool,
-    /// `at` and `top` where the outputs began.
-    outputs_from: (usize, usize),
-    top: usize,
-    words: Vec<usize>,
+    said: Words,
     meta: Vec<(&'static str, String)>,
 }
 
 /// What an op has said so far, so that it can go on after its children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Said {
-    at: usize,
-    expected: u32,
+    at: u32,
     base: u32,
+    top: u32,
 }
 
-const NOT_EXPECTED: u32 = u32::MAX;
-/// Past the end of everything known.
-const NOWHERE: usize = usize::MAX / 2;
+/// Past the end of everything known: an op has said something else than the last time.
+const NOWHERE: usize = u32::MAX as usize;
 /// Room for some forty tensors before the first allocation.
 const FIRST_WORDS: usize = 128;
 
@@ -84,13 +80,10 @@ impl TensorSink {
     pub(crate) const fn new() -> TensorSink {
         TensorSink {
             known: KnownSignatures::new(),
-            expected: NOT_EXPECTED,
             at: NOWHERE,
             role: Role::Input,
             failed: false,
-            outputs_from: (0, 0),
-            top: 0,
-            words: Vec::new(),
+            said: Words::new(),
             meta: Vec::new(),
         }
     }
@@ -127,7 +120,7 @@ impl TensorSink {
     #[inline]
     fn say<const N: usize>(&mut self, words: [usize; N]) {
         // Looking past the end of the signature does no harm: `number` asks for its exact end.
-        if let Some(known) = self.known.words_at::<N>(self.at) {
+        if let Some(known) = self.known.words_at::<N>(self.at as u32) {
             // Word by word: comparing arrays stores `words` and loads them in other widths, which
             // waits for the stores each time.
             let mut differing = 0;
@@ -151,40 +144,16 @@ impl TensorSink {
         reason = "they are the words, in order"
     )]
     fn say_otherwise(&mut self, n: usize, a: usize, b: usize, c: usize, d: usize, e: usize) {
-        if self.expected != NOT_EXPECTED {
-            self.disagree();
-        }
-        self.push(&[a, b, c, d, e][..n.min(5)]);
-    }
-
-    fn push(&mut self, words: &[usize]) {
-        let end = self.top + words.len();
-        while end > self.words.len() {
-            self.grow();
-        }
-        self.words[self.top..end].copy_from_slice(words);
-        self.top = end;
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        let len = (self.words.len() * 2).max(FIRST_WORDS);
-        self.words.resize(len, 0);
+        self.disagree();
+        self.said.push(&[a, b, c, d, e][..n.min(5)]);
     }
 
     /// Puts what agreed so far on the stack, to go on from there.
-    #[cold]
-    #[inline(never)]
     fn disagree(&mut self) {
-        let first = self.known.first_word(self.expected);
-        self.outputs_from.1 = self.top + self.outputs_from.0.saturating_sub(first);
-        for at in first..self.at {
-            if let Some(&[word]) = self.known.words_at::<1>(at) {
-                self.push(&[word]);
-            }
+        if self.at == NOWHERE {
+            return;
         }
-        self.expected = NOT_EXPECTED;
+        self.said.push(self.known.words_up_to(self.at as u32));
         self.at = NOWHERE;
     }
 
@@ -192,9 +161,9 @@ impl TensorSink {
     #[inline]
     pub(crate) fn begin(&mut self, op: u32) -> u32 {
         self.role = Role::Input;
-        let base = self.top as u32;
-        (self.expected, self.at) = match self.known.latest_of(op) {
-            Some((signature, first)) => (signature, first + 1),
+        let base = self.said.top as u32;
+        self.at = match self.known.latest_of(op) {
+            Some(at) => at as usize,
             None => self.begin_unexpected(op),
         };
         base
@@ -202,23 +171,23 @@ impl TensorSink {
 
     #[cold]
     #[inline(never)]
-    fn begin_unexpected(&mut self, op: u32) -> (u32, usize) {
-        self.push(&[op as usize]);
-        (NOT_EXPECTED, NOWHERE)
+    fn begin_unexpected(&mut self, op: u32) -> usize {
+        self.said.push(&[op as usize]);
+        NOWHERE
     }
 
-    /// Lets `inputs` describe an op's inputs. If that panics, it has said nothing.
+    /// Lets an op's inputs describe themselves. If that panics, it has said nothing.
     #[inline]
-    pub(crate) fn inputs(&mut self, base: u32, inputs: impl FnOnce(&mut TensorSink)) {
+    pub(crate) fn inputs(&mut self, base: u32, inputs: impl Describe) {
         struct Undo<'a>(&'a mut TensorSink, u32);
         impl Drop for Undo<'_> {
             fn drop(&mut self) {
-                self.0.top = self.1 as usize;
+                self.0.said.top = self.1 as usize;
                 self.0.meta.clear();
             }
         }
         let undo = Undo(self, base);
-        inputs(undo.0);
+        inputs.describe(undo.0);
         std::mem::forget(undo);
     }
 
@@ -232,42 +201,35 @@ impl TensorSink {
     pub(crate) fn begin_outputs(&mut self) {
         self.role = Role::Output;
         self.failed = false;
-        self.outputs_from = (self.at, self.top);
     }
 
     /// What the op whose words begin at `base` has said, to be [taken up](Self::resume) again.
     #[inline]
     pub(crate) fn said(&self, base: u32) -> Said {
         Said {
-            expected: self.expected,
-            at: self.at,
+            at: self.at as u32,
             base,
+            top: self.said.top as u32,
         }
     }
 
     /// Goes on where an op stood before its children began.
     #[inline]
     pub(crate) fn resume(&mut self, said: Said) {
-        self.expected = said.expected;
-        self.at = said.at;
+        self.at = said.at as usize;
     }
 
-    /// Takes back the outputs of an op that failed after all.
-    pub(crate) fn cut_outputs(&mut self) {
-        if self.expected == NOT_EXPECTED {
-            self.top = self.outputs_from.1;
-        } else {
-            self.at = self.outputs_from.0;
-        }
+    /// Takes back what an op began to say after that.
+    pub(crate) fn rewind(&mut self, said: Said) {
+        self.said.top = said.top as usize;
+        self.resume(said);
     }
 
     /// Ends an op's words: the number of their signature, or none when the session has too many.
     #[inline]
     pub(crate) fn number(&mut self, said: Said, shared: &Signatures) -> Option<u32> {
-        if self.expected != NOT_EXPECTED
-            && let Some(number) = self.known.ends_at(self.expected, self.at)
-        {
-            self.top = said.base as usize;
+        if let Some(number) = self.known.ends_at(self.at as u32) {
+            self.said.top = said.base as usize;
             return Some(number);
         }
         self.look_up(said, shared)
@@ -275,35 +237,31 @@ impl TensorSink {
 
     #[inline(never)]
     fn look_up(&mut self, said: Said, shared: &Signatures) -> Option<u32> {
-        if self.expected != NOT_EXPECTED {
-            self.disagree();
-        }
+        self.disagree();
         let base = said.base as usize;
-        let words = self.words.get(base..self.top).unwrap_or_default();
-        self.top = base;
+        let words = self.said.words.get(base..self.said.top).unwrap_or_default();
+        self.said.top = base;
         self.known.number(words, shared)
     }
 
     /// The words of an op that is not on this thread's stack, and takes them off it.
     pub(crate) fn take_words(&mut self, base: u32) -> Vec<usize> {
-        if self.expected != NOT_EXPECTED {
-            self.disagree();
-        }
+        self.disagree();
         let words = self
+            .said
             .words
-            .get(base as usize..self.top)
+            .get(base as usize..self.said.top)
             .unwrap_or_default()
             .to_vec();
-        self.top = base as usize;
+        self.said.top = base as usize;
         words
     }
 
     /// Puts words said elsewhere on the stack.
     pub(crate) fn restore(&mut self, words: &[usize]) -> u32 {
-        let base = self.top as u32;
-        self.expected = NOT_EXPECTED;
+        let base = self.said.top as u32;
         self.at = NOWHERE;
-        self.push(words);
+        self.said.push(words);
         base
     }
 
@@ -321,22 +279,11 @@ impl TensorSink {
         !self.meta.is_empty()
     }
 
-    /// The op's result is an error: its outcome is `error`, and it has no output.
+    /// The op's result is an error: its outcome is `error`. Said instead of an output.
     #[doc(hidden)]
     #[inline]
     pub fn __failed(&mut self) {
         self.failed = true;
-    }
-
-    /// Whether an output has been described.
-    #[doc(hidden)]
-    #[inline]
-    pub fn __has_outputs(&self) -> bool {
-        if self.expected == NOT_EXPECTED {
-            self.top != self.outputs_from.1
-        } else {
-            self.at != self.outputs_from.0
-        }
     }
 
     #[doc(hidden)]
@@ -367,10 +314,36 @@ impl TensorSink {
     }
 }
 
+/// Words of ops that said something else than the last time, on top of each other. Never shrinks.
+#[derive(Debug)]
+struct Words {
+    top: usize,
+    words: Vec<usize>,
+}
+
+impl Words {
+    const fn new() -> Words {
+        Words {
+            top: 0,
+            words: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, words: &[usize]) {
+        let end = self.top + words.len();
+        if end > self.words.len() {
+            let len = (self.words.len() * 2).max(end).max(FIRST_WORDS);
+            self.words.resize(len, 0);
+        }
+        self.words[self.top..end].copy_from_slice(words);
+        self.top = end;
+    }
+}
+
 #[cfg(test)]
 impl TensorSink {
     /// Everything said since the sink was made.
     pub(crate) fn since(&self, base: usize) -> &[usize] {
-        &self.words[base..self.top]
+        &self.said.words[base..self.said.top]
     }
 }

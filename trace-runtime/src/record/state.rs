@@ -108,19 +108,25 @@ pub(super) fn release() {
 }
 
 /// Runs `f` on this thread's recorder, if it records.
-#[inline]
 pub(super) fn with_active<R>(f: impl FnOnce(&mut TraceRecorder) -> R) -> Option<R> {
-    let recorded = RECORDER.try_with(|cell| {
-        let Ok(mut recorder) = cell.try_borrow_mut() else {
-            UNREACHABLE.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
-        if recorder.seen != STATE.load(Ordering::Relaxed) {
-            join(&mut recorder);
-        }
-        recorder.is_on().then(|| f(&mut recorder))
-    });
-    recorded.ok().flatten()
+    with_joined(|recorder| recorder.is_on().then(|| f(recorder)))
+}
+
+/// Runs `f` on this thread's recorder once that knows whether it records.
+#[inline]
+pub(super) fn with_joined<R>(f: impl FnOnce(&mut TraceRecorder) -> Option<R>) -> Option<R> {
+    RECORDER
+        .try_with(|cell| {
+            let Ok(mut recorder) = cell.try_borrow_mut() else {
+                UNREACHABLE.fetch_add(1, Ordering::Relaxed);
+                return None;
+            };
+            if recorder.seen != STATE.load(Ordering::Relaxed) {
+                join(&mut recorder);
+            }
+            f(&mut recorder)
+        })
+        .unwrap_or(None)
 }
 
 /// Runs `f` on this thread's recorder as it stands, to end what began there.

@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use super::log::{Shared, ThreadLog};
+use super::site::{KindCode, Site, Sites};
 use super::state::{self, Running};
 use crate::model::assemble::{RawExtra, ThreadRows, assemble, entries_of};
 use crate::model::chunk::{Chunk, MAX_ROWS, NO_PARENT, PackedRow, Steps};
@@ -10,10 +11,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Where a recorder's rows go, and the clock they are stamped with.
+/// Where a recorder's rows go.
 #[derive(Debug)]
 pub(super) struct Target {
-    clock: Clock,
     chunk: Arc<Chunk>,
     /// Something stands between an op and being recorded: sampling, or the end of the steps.
     is_careful: bool,
@@ -24,7 +24,7 @@ pub(super) struct Target {
     next_rows: usize,
     is_full: bool,
     is_its_own: bool,
-    /// By the number of the site, how many executions of it came since the last that was recorded.
+    /// By the number of the op, how many executions of it came since the last that was recorded.
     left_out: Vec<u32>,
     names: HashMap<String, u32>,
 }
@@ -38,16 +38,12 @@ pub(super) const DEFAULT_LIMIT: usize = 1 << 30;
 
 impl Target {
     /// For a recorder that belongs to no session.
-    pub(super) fn of_its_own(mut clock: Clock, thread: Option<u64>) -> Target {
+    pub(super) fn of_its_own(base: u64, thread: Option<u64>) -> Target {
         let shared = Arc::new(Shared::new(DEFAULT_LIMIT, None, 1));
         let log = shared.add_log(thread, None);
-        let base = match &clock {
-            Clock::Stepped { .. } => 0,
-            _ => clock.now(),
-        };
         Target {
             is_its_own: true,
-            ..Target::new(clock, base, shared, log)
+            ..Target::new(base, shared, log)
         }
     }
 
@@ -55,12 +51,11 @@ impl Target {
     pub(super) fn of_session(running: Running) -> Target {
         let name = std::thread::current().name().map(str::to_owned);
         let log = running.shared.add_log(Some(state::thread_number()), name);
-        Target::new(running.clock, running.base, running.shared, log)
+        Target::new(running.base, running.shared, log)
     }
 
-    fn new(clock: Clock, base: u64, shared: Arc<Shared>, log: Arc<ThreadLog>) -> Target {
+    fn new(base: u64, shared: Arc<Shared>, log: Arc<ThreadLog>) -> Target {
         Target {
-            clock,
             // Has no rows, so the first op asks for a real one.
             chunk: Arc::new(Chunk::with_rows(0)),
             is_careful: shared.sample > 1,
@@ -89,19 +84,30 @@ impl Target {
         self.log.uid
     }
 
-    #[inline]
-    pub(super) fn now(&mut self) -> u64 {
-        self.clock.now()
-    }
-
     /// The number of an op that is named at run time.
     pub(super) fn number_of(&mut self, operation: String) -> u32 {
         if let Some(&number) = self.names.get(&operation) {
             return number;
         }
-        let number = self.shared.signatures.name(&operation);
+        let number = self.shared.signatures.op(operation.clone(), None);
         self.names.insert(operation, number);
         number
+    }
+
+    /// The number of the op of a site that the thread has not come by, or that is not found at first look.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn number_of_site(
+        &self,
+        sites: &mut Sites,
+        name: &'static str,
+        kind: KindCode,
+    ) -> u32 {
+        let site = Site { name, kind };
+        sites.find(site, || {
+            let (name, kind) = site.operation();
+            self.shared.signatures.op(name, kind)
+        })
     }
 
     #[inline]
@@ -110,19 +116,19 @@ impl Target {
     }
 
     /// Whether this execution is not recorded: sampling leaves it out, or there are no steps left. The
-    /// first execution of each site is always recorded.
+    /// first execution of each op is always recorded.
     #[cold]
-    pub(super) fn leaves_out(&mut self, site: u32, next_step: u64) -> bool {
+    pub(super) fn leaves_out(&mut self, op: u32, next_step: u64) -> bool {
         if is_exhausted(next_step) {
             self.drop_row();
             return true;
         }
-        let site = site as usize;
-        if site >= self.left_out.len() {
-            self.left_out.resize(site + 1, 0);
+        let op = op as usize;
+        if op >= self.left_out.len() {
+            self.left_out.resize(op + 1, 0);
         }
-        let left_out = self.left_out[site];
-        self.left_out[site] = (left_out + 1) % self.sample;
+        let left_out = self.left_out[op];
+        self.left_out[op] = (left_out + 1) % self.sample;
         if left_out != 0 {
             self.log.sampled_out.fetch_add(1, Ordering::Relaxed);
         }
@@ -156,26 +162,21 @@ impl Target {
         self.log.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    #[cold]
-    #[inline(never)]
-    pub(super) fn add_extra(&mut self, extra: RawExtra, duration: u64) {
-        self.log.add_extra(RawExtra {
-            duration: Some(duration),
-            ..extra
-        });
+    pub(super) fn add_extra(&mut self, extra: RawExtra) {
+        self.log.add_extra(extra);
     }
 
     /// The entries of this thread past the first so many, in the order in which they ended.
-    pub(super) fn entries_since(&self, covered: usize) -> Vec<RecordedTraceEntry> {
+    pub(super) fn entries_since(&self, covered: usize, clock: &Clock) -> Vec<RecordedTraceEntry> {
         let rows = self.log.since(covered);
-        let scale = self.clock.scale(self.base);
+        let scale = clock.scale(self.base);
         self.shared
             .signatures
             .with(|known| entries_of(rows, known, scale))
     }
 
     /// What this thread has recorded.
-    pub(super) fn into_store(self) -> TraceStore {
+    pub(super) fn into_store(self, clock: &Clock) -> TraceStore {
         let mut metadata = HashMap::new();
         let dropped = self.log.dropped.load(Ordering::Relaxed);
         if dropped > 0 {
@@ -188,7 +189,7 @@ impl Target {
             self.log.copy()
         };
         let interner = self.shared.signatures.with(|known| known.clone());
-        assemble(vec![rows], interner, self.clock.scale(self.base), metadata)
+        assemble(vec![rows], interner, clock.scale(self.base), metadata)
     }
 }
 

@@ -259,7 +259,9 @@ mod tests {
             const DTYPE: DType = DType::I16;
         }
         let mut sink = TensorSink::new();
-        probe::probe(&Some(&[[Fixed(1), Fixed(2)]])).__describe(&mut sink);
+        probe::probe(&Some(&[[Fixed(1), Fixed(2)]]))
+            .__seen()
+            .__tell(&mut sink);
         assert_eq!(shapes(&sink), [(vec![1, 2], DType::I16)]);
     }
 
@@ -267,7 +269,7 @@ mod tests {
     fn a_generic_element_is_known_by_its_name() {
         fn generic<T>(values: &[T]) -> Vec<(Vec<usize>, DType)> {
             let mut sink = TensorSink::new();
-            probe::probe(&values).__describe(&mut sink);
+            probe::probe(&values).__seen().__tell(&mut sink);
             shapes(&sink)
         }
         assert_eq!(generic(&[0f32; 3]), [(vec![3], DType::F32)]);

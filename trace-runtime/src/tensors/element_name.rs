@@ -1,7 +1,7 @@
 //! The element type of a generic tensor, where no bound says which it is.
 
 use crate::model::DType;
-use crate::record::probe;
+use crate::record::slices;
 use std::any::type_name;
 
 /// The element type `T`, recognised by its name; `Unknown` for any other.
@@ -16,7 +16,7 @@ pub(super) fn dtype_of<T>() -> DType {
         "usize" => DType::U64,
         "isize" if usize::BITS == 32 => DType::I32,
         "isize" => DType::I64,
-        name => probe::dtype_of(name).unwrap_or_default(),
+        name => slices::dtype_of(name).unwrap_or_default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{OpenOp, Place, TraceRecorder};
 use crate::model::Outcome;
-use crate::record::sink::TensorSink;
+use crate::record::describe::Describe;
 use crate::record::site::Site;
 
 /// An op that a guard keeps open, and where it was opened.
@@ -17,15 +17,18 @@ impl TraceRecorder {
     #[inline]
     pub(in crate::record) fn begin_guarded(
         &mut self,
-        site: &'static Site,
-        inputs: impl FnOnce(&mut TensorSink),
+        site: Site,
+        inputs: impl Describe,
     ) -> Option<GuardedOp> {
         let target = self.target.as_mut()?;
-        let number = site.number();
-        if target.is_careful() && target.leaves_out(number, self.next_step) {
+        let op = match self.sites.at_first_look(site) {
+            Some(op) => op,
+            None => target.number_of_site(&mut self.sites, site.name, site.kind),
+        };
+        if target.is_careful() && target.leaves_out(op, self.next_step) {
             return None;
         }
-        let base = self.sink.begin(number);
+        let base = self.sink.begin(op);
         self.sink.inputs(base, inputs);
         Some(GuardedOp {
             op: self.open(base),
@@ -35,28 +38,35 @@ impl TraceRecorder {
 
     /// Ends an op that a guard kept open, with whatever was left open inside of it.
     #[inline]
-    pub(in crate::record) fn end_guarded(
-        &mut self,
-        guarded: &GuardedOp,
-        outcome: Outcome,
-        outputs: impl FnOnce(&mut TensorSink),
-    ) {
+    pub(in crate::record) fn end_guarded(&mut self, guarded: &GuardedOp, outputs: impl Describe) {
         let end = self.now();
         if guarded.place != self.place && !self.return_to(guarded.place) {
             return;
         }
         self.sink.resume(guarded.op.said);
         self.sink.begin_outputs();
-        outputs(&mut self.sink);
-        let outcome = self.outcome(outcome);
-        self.close(guarded.op, end, outcome);
+        outputs.describe(&mut self.sink);
+        self.close_inline(&guarded.op, end, Outcome::Ok);
+    }
+
+    /// Ends an op that was left through `?` or a panic, be it while its outputs were described.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::record) fn abandon_guarded(&mut self, guarded: &GuardedOp, outcome: Outcome) {
+        let end = self.now();
+        if guarded.place != self.place && !self.return_to(guarded.place) {
+            return;
+        }
+        self.sink.rewind(guarded.op.said);
+        self.sink.begin_outputs();
+        self.close(&guarded.op, end, outcome);
     }
 
     /// Ends what was left open inside of an op; false if the op belongs to another recording.
     #[cold]
     #[inline(never)]
     fn return_to(&mut self, place: Place) -> bool {
-        self.end_frames_above(place.depth as usize, Outcome::Ok);
+        self.end_frames_above(place.depth(), Outcome::Ok);
         self.place == place
     }
 }

@@ -7,12 +7,13 @@ pub(in crate::record) use guarded::GuardedOp;
 pub(in crate::record) use tasks::{EndedTask, Linked};
 
 use crate::model::assemble::{OpRef, RawExtra};
-use crate::model::chunk::{LONG_DURATION, NO_PARENT, Steps, facts};
+use crate::model::chunk::{LONG_DURATION, NO_PARENT, Steps, facts, facts_with_extra};
 use crate::model::{DType, Device, Outcome, RecordedExecutionTrace};
 use crate::record::clock::Clock;
 use crate::record::live_trace::LiveTrace;
 use crate::record::log::Shared;
 use crate::record::sink::{Said, TensorSink};
+use crate::record::site::Sites;
 use crate::record::target::{Target, is_exhausted};
 use std::sync::Arc;
 
@@ -52,7 +53,9 @@ pub struct TraceRecorder {
     parent: u32,
     /// The op of another thread or task that stands around this one.
     link: Option<OpRef>,
+    clock: Clock,
     target: Option<Target>,
+    sites: Sites,
     sink: TensorSink,
     /// What [`begin_op`](Self::begin_op) and [`begin_nested`](Self::begin_nested) opened.
     frames: Vec<Frame>,
@@ -83,12 +86,23 @@ enum OpenedBy {
     BeginNested,
 }
 
-/// A recording and how many frames are open in it.
+/// A recording and how many frames are open in it, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct Place(u64);
+
+impl Place {
     /// Differs between any two recordings, so that an op never ends in one it did not begin in.
-    generation: u32,
-    depth: u32,
+    fn of_generation(generation: u32) -> Place {
+        Place(u64::from(generation) << 32)
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn depth(self) -> usize {
+        self.0 as u32 as usize
+    }
 }
 
 impl TraceRecorder {
@@ -103,10 +117,11 @@ impl TraceRecorder {
         TraceRecorder::with_clock(Clock::stepped(step_ns), None)
     }
 
-    pub(in crate::record) fn with_clock(clock: Clock, thread: Option<u64>) -> TraceRecorder {
+    pub(in crate::record) fn with_clock(mut clock: Clock, thread: Option<u64>) -> TraceRecorder {
         let mut recorder = TraceRecorder::idle();
-        recorder.target = Some(Target::of_its_own(clock, thread));
-        recorder.place.generation = crate::record::state::new_generation();
+        recorder.target = Some(Target::of_its_own(clock.base(), thread));
+        recorder.clock = clock;
+        recorder.place = Place::of_generation(crate::record::state::new_generation());
         recorder
     }
 
@@ -115,13 +130,12 @@ impl TraceRecorder {
         TraceRecorder {
             seen: 0,
             next_step: 0,
-            place: Place {
-                generation: 0,
-                depth: 0,
-            },
+            place: Place(0),
             parent: NO_PARENT,
             link: None,
+            clock: Clock::stopped(),
             target: None,
+            sites: Sites::new(),
             sink: TensorSink::new(),
             frames: Vec::new(),
             extras: Vec::new(),
@@ -136,8 +150,9 @@ impl TraceRecorder {
             ..TraceRecorder::idle()
         };
         if let Some(running) = session {
+            self.clock = running.clock.clone();
             self.target = Some(Target::of_session(running));
-            self.place.generation = crate::record::state::new_generation();
+            self.place = Place::of_generation(crate::record::state::new_generation());
         }
     }
 
@@ -232,7 +247,7 @@ impl TraceRecorder {
     /// the last call, and otherwise only what is new.
     pub fn current_trace(&self) -> &RecordedExecutionTrace {
         self.live.get(|covered| match &self.target {
-            Some(target) => target.entries_since(covered),
+            Some(target) => target.entries_since(covered, &self.clock),
             None => Vec::new(),
         })
     }
@@ -241,7 +256,7 @@ impl TraceRecorder {
     pub fn finish(mut self) -> RecordedExecutionTrace {
         self.end_frames_above(0, Outcome::Ok);
         match self.target.take() {
-            Some(target) => RecordedExecutionTrace::from(&target.into_store()),
+            Some(target) => RecordedExecutionTrace::from(&target.into_store(&self.clock)),
             None => RecordedExecutionTrace::new(),
         }
     }
@@ -282,7 +297,7 @@ impl TraceRecorder {
         let base = self.sink.begin(number);
         let op = self.open(base);
         self.frames.push(Frame { op, opened_by });
-        self.place.depth += 1;
+        self.place.0 += 1;
     }
 
     fn end_frame(&mut self, outcome: Outcome, describe: impl FnOnce(&mut TensorSink)) {
@@ -291,17 +306,17 @@ impl TraceRecorder {
         }
         let end = self.now();
         if let Some(frame) = self.frames.pop() {
-            self.place.depth -= 1;
-            self.sink.resume(frame.op.said);
+            self.place.0 -= 1;
+            self.sink.rewind(frame.op.said);
             self.sink.begin_outputs();
             describe(&mut self.sink);
-            self.close(frame.op, end, outcome);
+            self.close(&frame.op, end, outcome);
         }
     }
 
     #[inline]
     pub(in crate::record) fn now(&mut self) -> u64 {
-        self.target.as_mut().map_or(0, Target::now)
+        self.clock.now()
     }
 
     /// Opens an op whose inputs have been described since `base`. The start is stamped last:
@@ -311,7 +326,7 @@ impl TraceRecorder {
         let step = self.next_step as u32;
         self.next_step += 1;
         let parent = std::mem::replace(&mut self.parent, step);
-        let has_extra = self.sink.has_meta() || (self.link.is_some() && parent == NO_PARENT);
+        let has_extra = self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some());
         if has_extra {
             self.open_extra(step, parent);
         }
@@ -335,19 +350,15 @@ impl TraceRecorder {
         });
     }
 
-    /// An op that turns out to have failed has no outputs.
-    #[inline]
-    fn outcome(&mut self, outcome: Outcome) -> Outcome {
-        if !self.sink.has_failed() {
-            return outcome;
-        }
-        self.sink.cut_outputs();
-        Outcome::Error
+    /// Appends an op whose inputs and outputs have been described.
+    #[inline(never)]
+    fn close(&mut self, op: &OpenOp, end: u64, outcome: Outcome) {
+        self.close_inline(op, end, outcome);
     }
 
-    /// Appends an op whose inputs and outputs have been described.
-    #[inline]
-    fn close(&mut self, op: OpenOp, end: u64, outcome: Outcome) {
+    /// The same where it is worth its code.
+    #[inline(always)]
+    fn close_inline(&mut self, op: &OpenOp, end: u64, outcome: Outcome) {
         self.parent = op.steps.parent();
         let Some(target) = &mut self.target else {
             return;
@@ -355,19 +366,37 @@ impl TraceRecorder {
         let Some(signature) = self.sink.number(op.said, &target.shared().signatures) else {
             return target.drop_row();
         };
+        let outcome = if self.sink.has_failed() {
+            Outcome::Error
+        } else {
+            outcome
+        };
         let duration = end.saturating_sub(op.start);
-        let extra = op.has_extra || duration >= LONG_DURATION;
-        if extra {
-            target.add_extra(take_extra(&mut self.extras, op.steps.step()), duration);
+        if op.has_extra || duration >= LONG_DURATION {
+            self.push_with_extra(op, duration, signature, outcome);
+        } else {
+            let facts = facts(duration, signature, outcome);
+            target.push([op.start, facts, op.steps.0]);
         }
-        let facts = facts(duration, signature, outcome, extra);
-        target.push([op.start, facts, op.steps.0]);
         self.live.invalidate();
+    }
+
+    /// Appends a row of the few that have more to say than fits.
+    #[cold]
+    #[inline(never)]
+    fn push_with_extra(&mut self, op: &OpenOp, duration: u64, signature: u32, outcome: Outcome) {
+        let extra = take_extra(&mut self.extras, op.steps.step());
+        if let Some(target) = &mut self.target {
+            target.add_extra(RawExtra {
+                duration: Some(duration),
+                ..extra
+            });
+            let facts = facts_with_extra(duration, signature, outcome);
+            target.push([op.start, facts, op.steps.0]);
+        }
     }
 }
 
-#[cold]
-#[inline(never)]
 fn take_extra(extras: &mut Vec<RawExtra>, step: u32) -> RawExtra {
     match extras.iter().rposition(|extra| extra.step == step) {
         Some(index) => extras.swap_remove(index),

@@ -4,7 +4,7 @@ use super::{OpenOp, TraceRecorder};
 use crate::model::Outcome;
 use crate::model::assemble::{OpRef, RawExtra};
 use crate::model::chunk::{NO_PARENT, Steps};
-use crate::record::sink::TensorSink;
+use crate::record::describe::Describe;
 use crate::record::site::Site;
 
 impl TraceRecorder {
@@ -25,7 +25,7 @@ impl TraceRecorder {
         let linked = Linked {
             parent: self.parent,
             link: self.link,
-            generation: self.place.generation,
+            generation: self.place.generation(),
         };
         self.parent = NO_PARENT;
         self.link = op;
@@ -33,7 +33,7 @@ impl TraceRecorder {
     }
 
     pub(in crate::record) fn unlink(&mut self, linked: Linked) {
-        if linked.generation == self.place.generation {
+        if linked.generation == self.place.generation() {
             self.parent = linked.parent;
             self.link = linked.link;
         }
@@ -42,28 +42,25 @@ impl TraceRecorder {
     /// Describes the inputs of a task that is not on this thread's stack.
     pub(in crate::record) fn describe_task(
         &mut self,
-        site: &'static Site,
-        inputs: impl FnOnce(&mut TensorSink),
-    ) -> (Vec<usize>, Vec<(&'static str, String)>) {
-        let base = self.sink.begin(site.number());
+        site: Site,
+        inputs: impl Describe,
+    ) -> Option<(Vec<usize>, Vec<(&'static str, String)>)> {
+        let target = self.target.as_ref()?;
+        let op = target.number_of_site(&mut self.sites, site.name, site.kind);
+        let base = self.sink.begin(op);
         self.sink.inputs(base, inputs);
-        (self.sink.take_words(base), self.sink.take_meta())
+        Some((self.sink.take_words(base), self.sink.take_meta()))
     }
 
     /// Appends a task that has ended on this thread.
-    pub(in crate::record) fn end_task(
-        &mut self,
-        task: EndedTask<'_>,
-        outputs: impl FnOnce(&mut TensorSink),
-    ) {
+    pub(in crate::record) fn end_task(&mut self, task: EndedTask<'_>, outputs: impl Describe) {
         let end = self.now();
         let around = self.parent;
         let step = self.next_step as u32;
         self.next_step += 1;
         let base = self.sink.restore(task.words);
         self.sink.begin_outputs();
-        outputs(&mut self.sink);
-        let outcome = self.outcome(task.outcome);
+        outputs.describe(&mut self.sink);
         self.extras.push(RawExtra { step, ..task.extra });
         let said = self.sink.said(base);
         let op = OpenOp {
@@ -72,7 +69,7 @@ impl TraceRecorder {
             said,
             has_extra: true,
         };
-        self.close(op, end, outcome);
+        self.close(&op, end, task.outcome);
         self.parent = around;
     }
 }
