@@ -188,7 +188,7 @@ fn begin(op: &TracedOp, flow: Flow) -> TokenStream {
         hygienic!(#private::OpKind::#variant)
     });
     let inputs = inputs(op);
-    let begin = match (flow, kind) {
+    let kind = match (flow, kind) {
         (Flow::Sync, None) => return hygienic!(#private::begin(#name, #inputs)),
         (Flow::Sync, Some(kind)) => {
             return hygienic!(#private::begin_kind(#name, #kind, #inputs));
@@ -196,10 +196,11 @@ fn begin(op: &TracedOp, flow: Flow) -> TokenStream {
         (_, None) => hygienic!(#private::None),
         (_, Some(kind)) => hygienic!(#private::Some(#kind)),
     };
-    match flow {
-        Flow::Deferred => hygienic!(#private::begin_deferred(#name, #begin, #inputs)),
-        _ => hygienic!(#private::begin_async(#name, #begin, #inputs)),
-    }
+    let begin = match flow {
+        Flow::Deferred => hygienic!(begin_deferred),
+        Flow::Sync | Flow::Async => hygienic!(begin_async),
+    };
+    hygienic!(#private::#begin(#name, #kind, #inputs))
 }
 
 fn inputs(op: &TracedOp) -> TokenStream {
@@ -210,10 +211,10 @@ fn inputs(op: &TracedOp) -> TokenStream {
     }
     let inputs = op.inputs.iter().zip(inputs).map(|(input, probe)| {
         let cfgs = match input {
-            Described::Argument { cfgs, .. } => cfgs.as_slice(),
-            Described::Expression(_) => &[],
+            Described::Argument { cfgs, .. } => Some(cfgs),
+            Described::Expression(_) => None,
         };
-        hygienic!(#(#cfgs)* #probe.__tell(sink);)
+        hygienic!(#cfgs #probe.__tell(sink);)
     });
     let device = op.device.as_ref().map(|device| {
         let device = match device {
@@ -338,7 +339,7 @@ impl Reborrows {
             let (ident, cfgs) = (&one.ident, &one.cfgs);
             reborrows
                 .inside
-                .extend(hygienic!(#(#cfgs)* let mut #ident = #ident;));
+                .extend(hygienic!(#cfgs let mut #ident = #ident;));
         }
         let moves = op.function.sig.asyncness.is_some() && op.captures == Captures::ByMove;
         for one in op.output.in_place() {
@@ -349,14 +350,14 @@ impl Reborrows {
                 let lent = format_ident!("lent_{}", ident, span = Span::mixed_site());
                 reborrows
                     .before
-                    .extend(hygienic!(#(#cfgs)* let #lent = &mut *#ident;));
+                    .extend(hygienic!(#cfgs let #lent = &mut *#ident;));
                 reborrows
                     .inside
-                    .extend(hygienic!(#(#cfgs)* let #mutability #ident = #lent;));
+                    .extend(hygienic!(#cfgs let #mutability #ident = #lent;));
             } else {
                 reborrows
                     .inside
-                    .extend(hygienic!(#(#cfgs)* let #mutability #ident = &mut *#ident;));
+                    .extend(hygienic!(#cfgs let #mutability #ident = &mut *#ident;));
             }
         }
         reborrows
@@ -377,7 +378,7 @@ fn outputs(op: &TracedOp, result: &TokenStream) -> TokenStream {
             if op.result == ResultKind::Scalar && in_place.iter().all(|one| one.cfgs.is_empty()) {
                 return list(&probes.map(|(_, probe)| probe).collect::<Vec<_>>());
             }
-            let probes = probes.map(|(cfgs, probe)| hygienic!(#(#cfgs)* #probe.__tell(sink);));
+            let probes = probes.map(|(cfgs, probe)| hygienic!(#cfgs #probe.__tell(sink);));
             hygienic!(#private::settled(#result).__then(|_, sink| { #(#probes)* }))
         }
         Output::Given(values) => {

@@ -5,6 +5,7 @@
 
 use super::diagnostics::{Mistakes, did_you_mean, listed};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use std::rc::Rc;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
@@ -15,15 +16,15 @@ use syn::{Expr, Lit, LitStr, Path, Token, parenthesized, token};
 pub(crate) struct Options {
     pub(crate) name: Option<Given<Expr>>,
     pub(crate) kind: Option<Given<Ident>>,
-    pub(crate) device: Option<Given<Expr>>,
+    pub(crate) device: Option<Given<Rc<Expr>>>,
     pub(crate) skip: Option<Given<Skip>>,
     pub(crate) inputs: Option<Given<Vec<Expr>>>,
     pub(crate) output: Option<Given<Vec<Expr>>>,
     pub(crate) flops: Option<Given<Expr>>,
     pub(crate) bytes: Option<Given<Expr>>,
     pub(crate) meta: Option<Given<Vec<Meta>>>,
-    pub(crate) sync: Option<Given<Expr>>,
-    pub(crate) krate: Option<Given<Path>>,
+    pub(crate) sync: Option<Given<Rc<Expr>>>,
+    pub(crate) krate: Option<Given<Rc<Path>>>,
 }
 
 /// An option's value, with its key as the place to report at.
@@ -46,7 +47,7 @@ pub(crate) enum Skip {
 pub(crate) struct Meta {
     pub(crate) key: String,
     pub(crate) key_span: Span,
-    pub(crate) value: Expr,
+    pub(crate) value: Rc<Expr>,
 }
 
 pub(crate) const KEYS: [&str; 11] = [
@@ -86,7 +87,7 @@ impl Options {
         let repeated = match key.to_string().as_str() {
             "name" => set(&mut self.name, key, value(input, "\"…\"")),
             "kind" => set(&mut self.kind, key, word(input, "compute")),
-            "device" => set(&mut self.device, key, value(input, "\"cuda:0\"")),
+            "device" => set(&mut self.device, key, shared(value(input, "\"cuda:0\""))),
             "skip" if input.is_empty() || input.peek(Token![,]) => {
                 set(&mut self.skip, key, |_| Ok(Skip::Method))
             }
@@ -101,8 +102,16 @@ impl Options {
             "flops" => set(&mut self.flops, key, value(input, "2 * m * n * k")),
             "bytes" => set(&mut self.bytes, key, value(input, "4 * x.len()")),
             "meta" => set(&mut self.meta, key, list(input, "layer = self.index")),
-            "sync" => set(&mut self.sync, key, value(input, "device.synchronize()")),
-            "crate" => set(&mut self.krate, key, word(input, "path::to::trace_runtime")),
+            "sync" => set(
+                &mut self.sync,
+                key,
+                shared(value(input, "device.synchronize()")),
+            ),
+            "crate" => set(
+                &mut self.krate,
+                key,
+                shared(word(input, "path::to::trace_runtime")),
+            ),
             written => {
                 let message = match did_you_mean(written, KEYS) {
                     Some(hint) => format!("`{written}` is not an option of `traced_op`{hint}"),
@@ -133,6 +142,13 @@ fn set<T>(
     }
     *slot = Some(Given { key, value });
     Ok(None)
+}
+
+/// What an `impl` gives to each of its methods: cloning it takes no feature of syn.
+fn shared<T>(
+    read: impl FnOnce(&Ident) -> syn::Result<T>,
+) -> impl FnOnce(&Ident) -> syn::Result<Rc<T>> {
+    |key| read(key).map(Rc::new)
 }
 
 /// Reads `= value`.
@@ -227,7 +243,7 @@ impl Parse for Meta {
         Ok(Meta {
             key,
             key_span,
-            value: input.parse()?,
+            value: Rc::new(input.parse()?),
         })
     }
 }

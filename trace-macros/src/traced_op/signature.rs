@@ -12,7 +12,7 @@ use syn::{
 pub(crate) struct Binding {
     pub(crate) ident: Ident,
     /// The `#[cfg]`s of its parameter.
-    pub(crate) cfgs: Vec<Attribute>,
+    pub(crate) cfgs: TokenStream,
     /// Whether a value of its type could be a tensor.
     pub(crate) may_hold_tensors: bool,
     /// `mut x`.
@@ -104,9 +104,9 @@ pub(crate) fn is_method(sig: &Signature) -> bool {
         || any_token(sig.output.to_token_stream(), &says_self)
 }
 
-fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
-    let is_cfg = |attr: &&Attribute| attr.path().is_ident("cfg");
-    attrs.iter().filter(is_cfg).cloned().collect()
+fn cfgs(attrs: &[Attribute]) -> TokenStream {
+    let cfgs = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    quote!(#(#cfgs)*)
 }
 
 fn access(bound: &PatIdent, ty: &Type) -> Access {

@@ -8,6 +8,7 @@ use super::options::{Given, Meta, Options, Skip};
 use super::paths::{self, ends_in};
 use super::signature::{self, Access, Binding, Passed, ResultKind, Returns};
 use proc_macro2::{Ident, Span, TokenStream};
+use std::rc::Rc;
 use syn::ext::IdentExt;
 use syn::{Expr, ExprLit, ImplItem, Lit, LitStr};
 
@@ -24,7 +25,7 @@ pub(crate) struct TracedOp {
     pub(crate) flops: Option<Expr>,
     pub(crate) bytes: Option<Expr>,
     pub(crate) meta: Vec<Meta>,
-    pub(crate) sync: Option<Expr>,
+    pub(crate) sync: Option<Rc<Expr>>,
     pub(crate) output: Output,
     pub(crate) result: ResultKind,
     pub(crate) returns: Returns,
@@ -58,7 +59,7 @@ pub(crate) enum TracedMember {
 pub(crate) enum Described {
     Argument {
         ident: Ident,
-        cfgs: Vec<syn::Attribute>,
+        cfgs: TokenStream,
         passed: Passed,
     },
     Expression(Expr),
@@ -68,8 +69,8 @@ pub(crate) enum Device {
     /// Known when the macro runs.
     Cpu,
     Family(Ident, u16),
-    Named(LitStr),
-    Expression(Expr),
+    Named(String),
+    Expression(Rc<Expr>),
 }
 
 /// Where the op's outputs are.
@@ -84,7 +85,7 @@ pub(crate) enum Output {
 
 pub(crate) struct InPlace {
     pub(crate) ident: Ident,
-    pub(crate) cfgs: Vec<syn::Attribute>,
+    pub(crate) cfgs: TokenStream,
     /// The body gets a reborrow under the same name, which it may give away; `self` has no second name.
     pub(crate) reborrow: Option<Reborrow>,
 }
@@ -99,7 +100,7 @@ pub(crate) enum Reborrow {
 /// A `mut` parameter under its own name, inside.
 pub(crate) struct Rebound {
     pub(crate) ident: Ident,
-    pub(crate) cfgs: Vec<syn::Attribute>,
+    pub(crate) cfgs: TokenStream,
 }
 
 impl Rebound {
@@ -202,7 +203,7 @@ pub(crate) fn function(
         returns: signature::returns(&function.sig),
         has_return,
         rebound,
-        private: paths::private(options.krate.map(|krate| krate.value).as_ref()),
+        private: paths::private(options.krate.as_ref().map(|krate| &*krate.value)),
         name,
         name_within,
         kind,
@@ -404,12 +405,12 @@ fn kind_variant(kind: &Given<Ident>, mistakes: &mut Mistakes) -> Option<Ident> {
     None
 }
 
-fn known_device(device: Given<Expr>, mistakes: &mut Mistakes) -> Option<Device> {
+fn known_device(device: Given<Rc<Expr>>, mistakes: &mut Mistakes) -> Option<Device> {
     let literal = match without_group(&device.value) {
         Expr::Lit(ExprLit {
             lit: Lit::Str(literal),
             ..
-        }) => literal.clone(),
+        }) => literal,
         other @ Expr::Lit(_) => {
             mistakes.at(
                 other,
@@ -443,7 +444,7 @@ fn known_device(device: Given<Expr>, mistakes: &mut Mistakes) -> Option<Device> 
         (number.to_string() == ordinal)
             .then(|| Device::Family(Ident::new(variant, literal.span()), number))
     });
-    Some(family.unwrap_or(Device::Named(literal)))
+    Some(family.unwrap_or(Device::Named(name)))
 }
 
 pub(crate) fn check_meta(meta: &[Meta], mistakes: &mut Mistakes) {
