@@ -96,6 +96,24 @@ fn every_thread_is_gathered_whether_it_lives_or_not() {
 }
 
 #[test]
+fn a_long_trace_is_owned_as_it_was_stored() {
+    let _turn = turn();
+    let session = Session::start().unwrap();
+    for len in (0..3).cycle().take(100_000) {
+        twice(&[1.0; 3][..len]);
+    }
+    let snapshot = session.snapshot();
+    let trace = session.finish();
+    assert_eq!(trace.entries.len(), 300_000);
+    for (index, entry) in trace.entries.iter().enumerate() {
+        assert_eq!(entry.step, index);
+        assert_eq!(entry.input_shapes, [[index / 3 % 3]]);
+    }
+    let owned = RecordedExecutionTrace::from(&snapshot);
+    assert_eq!(owned.entries, trace.entries);
+}
+
+#[test]
 fn what_runs_outside_a_session_is_not_recorded() {
     let _turn = turn();
     leaf(&[1.0]);

@@ -54,7 +54,7 @@ prop_compose! {
         entry.thread = thread;
         entry.rank = rank;
         entry.kind = kind;
-        entry.input_dtypes = vec![DType::F32; input.len()];
+        entry.input_dtypes = vec![DType::F32; input.len()].into();
         entry.input_shapes = input;
         entry.outcome = outcome;
         entry.meta = meta.into_iter().collect();
@@ -95,7 +95,7 @@ pub(crate) fn two_ranks() -> RecordedExecutionTrace {
                 .with_input_shapes(vec![vec![64, 32], vec![32, 8]])
                 .with_output_shape(vec![64, 8])
                 .with_output_dtype(DType::F32);
-            entry.input_dtypes = vec![DType::F32, DType::BF16];
+            entry.input_dtypes = [DType::F32, DType::BF16].into();
         }
         trace.add_entry(entry);
     };

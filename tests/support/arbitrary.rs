@@ -85,8 +85,8 @@ prop_compose! {
     ) -> RecordedTraceEntry {
         let mut entry = RecordedTraceEntry::new(0, operation);
         entry.input_shapes = input_shapes;
-        entry.input_dtypes = input_dtypes;
-        entry.output_dtypes = output_dtypes;
+        entry.input_dtypes = input_dtypes.into();
+        entry.output_dtypes = output_dtypes.into();
         if !outputs.is_empty() {
             let first = outputs.remove(0);
             // A scalar has one element, which tells it from no output at all.

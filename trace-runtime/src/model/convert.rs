@@ -2,9 +2,10 @@
 
 use super::builder::TraceStoreBuilder;
 use super::error::TraceError;
+use super::in_parallel::in_parallel;
 use super::memory::{EVENTS_KEY, events_in, write_events};
 use super::view::{TraceView, thread_name_key};
-use super::{RecordedExecutionTrace, TraceStore};
+use super::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
 
 /// Fails only past 4 billion entries or 16 million distinct signatures.
 impl TryFrom<&RecordedExecutionTrace> for TraceStore {
@@ -42,10 +43,48 @@ impl From<&TraceStore> for RecordedExecutionTrace {
             metadata.insert(EVENTS_KEY.to_owned(), write_events(store.memory_events()));
         }
         RecordedExecutionTrace {
-            entries: store.views().map(|view| view.to_entry()).collect(),
+            entries: entries(store),
             total_duration_us: store.total_duration_us(),
             metadata,
         }
+    }
+}
+
+/// Nearly all of the time goes to allocating what an entry owns, so a long trace is shared out among cores.
+fn entries(store: &TraceStore) -> Vec<RecordedTraceEntry> {
+    const WORTH_A_THREAD: usize = 1 << 15;
+    let mut copies = Copies::default();
+    if store.len() < 2 * WORTH_A_THREAD {
+        return (0..store.len())
+            .map(|index| copies.of(store, index))
+            .collect();
+    }
+    in_parallel(store.len(), WORTH_A_THREAD, || {
+        let mut copies = Copies::default();
+        move |index| copies.of(store, index)
+    })
+}
+
+/// Entries of one signature are copies of one template, so that its words are read once. There is room for
+/// some templates; signatures that meet there take turns.
+struct Copies(Vec<Option<(u32, RecordedTraceEntry)>>);
+
+impl Default for Copies {
+    fn default() -> Self {
+        Copies(vec![None; 256])
+    }
+}
+
+impl Copies {
+    fn of(&mut self, store: &TraceStore, index: usize) -> RecordedTraceEntry {
+        let entry = store.entry(index);
+        let rooms = self.0.len();
+        let room = &mut self.0[entry.signature() as usize % rooms];
+        let template = match room {
+            Some((signature, template)) if *signature == entry.signature() => template,
+            _ => &mut room.insert((entry.signature(), entry.template())).1,
+        };
+        entry.filled_in(template.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::json_struct::json_struct;
 use super::signature::elements;
-use super::{DType, OpKind, Outcome};
+use super::{DType, DTypes, OpKind, Outcome};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -38,9 +38,9 @@ pub struct RecordedTraceEntry {
     /// What it spent its time on, where somebody said so.
     pub kind: Option<OpKind>,
     /// The element type of every input, in the order of `input_shapes`; empty where none is known.
-    pub input_dtypes: Vec<DType>,
+    pub input_dtypes: DTypes,
     /// The element type of every output, the first one's first; empty where none is known.
-    pub output_dtypes: Vec<DType>,
+    pub output_dtypes: DTypes,
     /// The dims of the outputs after the first.
     pub more_outputs: Vec<Vec<usize>>,
     /// How it ended.

@@ -154,6 +154,7 @@ as_serde_does!(
     usize,
     String,
     super::DType,
+    super::DTypes,
     super::OpKind,
     super::Outcome,
     BTreeMap<String, String>,

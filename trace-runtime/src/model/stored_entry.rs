@@ -140,38 +140,54 @@ impl<'a> StoredEntry<'a> {
     }
 
     pub(super) fn to_entry(self) -> RecordedTraceEntry {
+        self.filled_in(self.template())
+    }
+
+    /// What all entries of this one's signature have in common.
+    pub(super) fn template(&self) -> RecordedTraceEntry {
         let known = self.known();
-        let extra = self.extra();
         let mut entry = RecordedTraceEntry {
-            step: self.step(),
             operation: self.operation().to_owned(),
             device_id: self.device_id().map(str::to_owned),
-            duration_us: self.duration_us(),
-            output_elements: self.output_elements(),
-            memory_bytes: self.memory_bytes(),
-            start_us: extra
-                .and_then(|extra| extra.start_us)
-                .or_else(|| self.start_ns().map(|start| start as f64 / 1000.0)),
-            thread: self.thread(),
-            parent: self.parent(),
+            output_elements: known.elements,
+            memory_bytes: known.bytes,
             kind: known.kind,
-            outcome: self.outcome(),
-            rank: self.rank(),
             ..RecordedTraceEntry::default()
         };
-        if let Some(extra) = extra {
+        self.copy_tensors(&mut entry);
+        entry
+    }
+
+    /// A template of this entry's signature, with what is the entry's own.
+    pub(super) fn filled_in(self, template: RecordedTraceEntry) -> RecordedTraceEntry {
+        let start = self.start_ns();
+        let mut entry = RecordedTraceEntry {
+            step: self.row.step as usize,
+            duration_us: self.duration_ns() as f64 / 1000.0,
+            start_us: start.map(|start| start as f64 / 1000.0),
+            thread: self.thread(),
+            parent: self.parent(),
+            outcome: self.outcome(),
+            rank: self.rank(),
+            ..template
+        };
+        if let Some(extra) = self.extra() {
+            entry.step = self.step();
+            entry.duration_us = self.duration_us();
+            entry.output_elements = self.output_elements();
+            entry.memory_bytes = self.memory_bytes();
+            entry.start_us = extra.start_us.or(entry.start_us);
             entry.suspended_us = extra
                 .suspended_us
                 .unwrap_or(extra.suspended_ns as f64 / 1000.0);
             entry.meta.clone_from(&extra.meta);
         }
-        self.copy_tensors(&mut entry);
         entry
     }
 
     /// One walk over the signature, and one allocation for each vector that is not empty.
     fn copy_tensors(&self, entry: &mut RecordedTraceEntry) {
-        let (mut inputs, mut outputs, mut typed_in, mut typed_out) = (0, 0, false, false);
+        let (mut inputs, mut typed_in, mut typed_out) = (0, false, false);
         for (header, dims) in self.parts() {
             let typed = header.dtype() != super::DType::Unknown;
             match header.role() {
@@ -179,10 +195,7 @@ impl<'a> StoredEntry<'a> {
                     inputs += 1;
                     typed_in |= typed;
                 }
-                Role::Output => {
-                    outputs += 1;
-                    typed_out |= typed;
-                }
+                Role::Output => typed_out |= typed,
                 Role::Fact if header.is_fact(Fact::Flops) => {
                     entry.flops = dims.first().map(|&value| value as u64);
                 }
@@ -193,12 +206,6 @@ impl<'a> StoredEntry<'a> {
             }
         }
         entry.input_shapes.reserve_exact(inputs);
-        if typed_in {
-            entry.input_dtypes.reserve_exact(inputs);
-        }
-        if typed_out {
-            entry.output_dtypes.reserve_exact(outputs);
-        }
         let mut first_output = true;
         for (header, dims) in self.parts() {
             match header.role() {

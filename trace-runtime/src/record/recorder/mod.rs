@@ -357,6 +357,7 @@ impl TraceRecorder {
     }
 
     /// The same where it is worth its code.
+    #[allow(clippy::inline_always, reason = "the call would cost a fifth of an op")]
     #[inline(always)]
     fn close_inline(&mut self, op: &OpenOp, end: u64, outcome: Outcome) {
         self.parent = op.steps.parent();

@@ -44,7 +44,7 @@ impl TraceRecorder {
         &mut self,
         site: Site,
         inputs: impl Describe,
-    ) -> Option<(Vec<usize>, Vec<(&'static str, String)>)> {
+    ) -> Option<(Vec<usize>, Meta)> {
         let target = self.target.as_ref()?;
         let op = target.number_of_site(&mut self.sites, site.name, site.kind);
         let base = self.sink.begin(op);
@@ -73,6 +73,9 @@ impl TraceRecorder {
         self.parent = around;
     }
 }
+
+/// What an op's `meta(…)` said.
+type Meta = Vec<(&'static str, String)>;
 
 /// What stood around an op before [`TraceRecorder::link`].
 #[derive(Debug, Clone, Copy)]

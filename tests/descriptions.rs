@@ -1,0 +1,190 @@
+//! What happens when a tensor does more than describe itself.
+#![cfg(feature = "enabled")]
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use trace_runtime::{
+    DType, Device, Outcome, RecordedExecutionTrace, Session, TensorLike, TensorSink, record,
+    traced_op,
+};
+
+/// Panics when it is looked at with its fuse lit, after it has said something.
+struct Fragile {
+    len: usize,
+    fuse: Cell<bool>,
+}
+
+impl Fragile {
+    fn new(len: usize) -> Fragile {
+        let fuse = Cell::new(false);
+        Fragile { len, fuse }
+    }
+}
+
+impl TensorLike for Fragile {
+    fn describe(&self, sink: &mut TensorSink) {
+        sink.tensor(&[self.len, 1], DType::F32, Device::Cpu);
+        assert!(!self.fuse.get(), "a description that panics");
+    }
+}
+
+#[traced_op]
+fn inner(x: &[f32]) -> f32 {
+    x.iter().sum()
+}
+
+#[traced_op]
+fn takes(x: &Fragile) -> usize {
+    inner(&[1.0, 2.0]);
+    x.len
+}
+
+#[traced_op]
+fn gives(x: &[f32], len: usize, lit: bool) -> Fragile {
+    inner(x);
+    let fragile = Fragile::new(len);
+    fragile.fuse.set(lit);
+    fragile
+}
+
+fn outline(trace: &RecordedExecutionTrace) -> Vec<String> {
+    trace
+        .entries
+        .iter()
+        .map(|entry| {
+            format!(
+                "{} {:?} -> {:?} {:?} in {:?}",
+                entry.operation,
+                entry.input_shapes,
+                entry.output_shape,
+                entry.outcome,
+                entry.parent
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn an_op_whose_input_cannot_be_described_is_not_begun() {
+    let fragile = Fragile::new(3);
+    let ((), trace) = record(|| {
+        for lit in [true, false, true, false] {
+            fragile.fuse.set(lit);
+            let taken = catch_unwind(AssertUnwindSafe(|| takes(&fragile)));
+            assert_eq!(taken.is_err(), lit);
+        }
+        inner(&[1.0]);
+    });
+    assert_eq!(
+        outline(&trace),
+        [
+            "takes [[3, 1]] -> [] Ok in None",
+            "inner [[2]] -> [] Ok in Some(0)",
+            "takes [[3, 1]] -> [] Ok in None",
+            "inner [[2]] -> [] Ok in Some(2)",
+            "inner [[1]] -> [] Ok in None",
+        ]
+    );
+}
+
+#[test]
+fn an_op_whose_output_cannot_be_described_panicked_and_keeps_its_inputs() {
+    let ((), trace) = record(|| {
+        // The first says something new, as does the last; the others what was said before.
+        for (len, lit) in [(4, true), (4, false), (4, true), (5, true), (4, false)] {
+            let given = catch_unwind(AssertUnwindSafe(|| gives(&[1.0, 2.0], len, lit)));
+            assert_eq!(given.is_err(), lit);
+        }
+    });
+    let gives: Vec<String> = outline(&trace)
+        .into_iter()
+        .filter(|line| line.starts_with("gives"))
+        .collect();
+    assert_eq!(
+        gives,
+        [
+            "gives [[2]] -> [] Panicked in None",
+            "gives [[2]] -> [4, 1] Ok in None",
+            "gives [[2]] -> [] Panicked in None",
+            "gives [[2]] -> [] Panicked in None",
+            "gives [[2]] -> [4, 1] Ok in None",
+        ]
+    );
+    assert_eq!(trace.entries.len(), 10);
+}
+
+/// Runs an op while it is looked at.
+struct Busy;
+
+impl TensorLike for Busy {
+    fn describe(&self, sink: &mut TensorSink) {
+        inner(&[1.0]);
+        sink.tensor(&[7], DType::U8, Device::Cpu);
+    }
+}
+
+#[traced_op]
+fn looks_at(x: &Busy) -> Busy {
+    let Busy = x;
+    Busy
+}
+
+#[test]
+fn an_op_in_a_description_is_counted_and_disturbs_nothing() {
+    let session = Session::start().unwrap();
+    looks_at(&Busy);
+    let trace = session.finish();
+    assert_eq!(outline(&trace), ["looks_at [[7]] -> [7] Ok in None"]);
+    assert_eq!(trace.metadata["dropped"], "2");
+}
+
+struct RunsOnDrop;
+
+impl Drop for RunsOnDrop {
+    fn drop(&mut self) {
+        inner(&[1.0, 2.0, 3.0]);
+    }
+}
+
+#[traced_op]
+fn fails(x: &[f32]) -> f32 {
+    let _runs_on_drop = RunsOnDrop;
+    assert!(x.is_empty(), "not what was wanted");
+    0.0
+}
+
+#[test]
+fn an_op_that_runs_while_the_stack_unwinds_is_fine_itself() {
+    let ((), trace) = record(|| {
+        let failed = catch_unwind(|| fails(&[1.0]));
+        assert!(failed.is_err());
+    });
+    assert_eq!(
+        outline(&trace),
+        [
+            "fails [[1]] -> [] Panicked in None",
+            "inner [[3]] -> [] Ok in Some(0)",
+        ]
+    );
+    assert_eq!(trace.entries[0].outcome, Outcome::Panicked);
+}
+
+#[test]
+fn names_that_lie_in_one_place_are_told_apart() {
+    const NAMES: &str = "attention";
+    let ((), trace) = record(|| {
+        for _ in 0..2 {
+            trace_runtime::op!(&NAMES[..3], {});
+            trace_runtime::op!(NAMES, {});
+            trace_runtime::op!(NAMES, kind = io, {});
+        }
+    });
+    let ops: Vec<_> = trace
+        .entries
+        .iter()
+        .map(|entry| (entry.operation.as_str(), entry.kind))
+        .collect();
+    let io = Some(trace_runtime::OpKind::Io);
+    let once = [("att", None), ("attention", None), ("attention", io)];
+    assert_eq!(ops, [once, once].concat());
+}
