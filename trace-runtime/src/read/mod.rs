@@ -23,6 +23,8 @@ mod reader;
 mod recognize;
 mod scanner;
 mod tensors;
+mod texts;
+mod window;
 
 pub use left_out::LEFT_OUT_PREFIX;
 pub use reader::Reader;
