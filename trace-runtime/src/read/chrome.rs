@@ -98,7 +98,9 @@ fn events(
         if scanner.peek() != Some(b'{') {
             return scanner.fault("an event, which is an object");
         }
-        collector.add(&Event::read(scanner, &mut keys)?);
+        let mut event = Event::default();
+        event.read(scanner, &mut keys)?;
+        collector.add(&event);
         items = now;
         Ok(ControlFlow::Continue(()))
     })

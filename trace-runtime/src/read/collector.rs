@@ -155,7 +155,7 @@ impl Collector {
             Lane::Runtime => link = correlation.number().unwrap_or(UNCORRELATED),
             Lane::Host | Lane::Python => {}
         }
-        let op = self.ops.id(event.name, lane, category, facts);
+        let op = self.ops.id(event.name, lane, category, &facts);
         let place = self.places.place(event.pid, event.tid);
         let lane = self.places.lane(place, lane, facts.device);
         self.rows.push(Row {
@@ -197,7 +197,9 @@ impl Collector {
         };
         let place = self.places.place(event.pid, event.tid);
         let (kind, number) = (args.device_type, args.device_number);
-        let device = self.device_texts.id([kind, number]);
+        self.device_texts.part(0, kind);
+        self.device_texts.part(1, number);
+        let device = self.device_texts.id();
         if device as usize == self.memory_devices.len() {
             self.memory_devices.push(memory_device(kind, number));
         }

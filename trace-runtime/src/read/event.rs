@@ -98,7 +98,7 @@ impl<'a> Facts<'a> {
 }
 
 /// A key of an event or of its arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Field {
     Phase,
     Category,
@@ -128,6 +128,7 @@ pub(super) enum Field {
     DeviceType,
     DeviceNumber,
     GivenName,
+    #[default]
     Other,
     /// No key: the arguments end.
     ArgsEnd,
@@ -190,20 +191,20 @@ impl Field {
 }
 
 impl<'a> Event<'a> {
+    /// Reads an event into one that is empty: it is large, and would be moved if it were returned.
     #[inline]
-    pub(super) fn read(scanner: &mut Scanner<'a>, keys: &mut Keys) -> Result<Event<'a>, Fault> {
-        let mut event = Event::default();
+    pub(super) fn read(&mut self, scanner: &mut Scanner<'a>, keys: &mut Keys) -> Result<(), Fault> {
         let mut reading = keys.begin(scanner.open_object()?);
         loop {
             let start = scanner.position();
-            let phrase = keys.next(scanner, &mut reading)?;
-            for within in phrase.values() {
+            let field = keys.next(scanner, &mut reading)?;
+            for within in keys.values(&reading) {
                 let value = scanner.between(start + within.start, start + within.end);
-                event.set(within.field, Raw(value));
+                self.set(within.field, Raw(value));
             }
             let start = scanner.position();
-            let value = match phrase.field() {
-                Field::End => return Ok(event),
+            let value = match field {
+                Field::End => return Ok(()),
                 Field::Args | Field::ArgsEnd => Raw::default(),
                 Field::Other => {
                     scanner.skip()?;
@@ -215,7 +216,7 @@ impl<'a> Event<'a> {
                     } else {
                         scanner.scalar()?.unwrap_or_default()
                     };
-                    event.set(field, value);
+                    self.set(field, value);
                     value
                 }
             };
@@ -266,12 +267,20 @@ impl<'a> Event<'a> {
 mod tests {
     use super::*;
 
+    fn read(json: &[u8]) -> Event<'_> {
+        let mut event = Event::default();
+        event
+            .read(&mut Scanner::new(json), &mut Keys::new())
+            .unwrap();
+        event
+    }
+
     #[test]
     fn fields_are_found_in_any_order_and_the_rest_is_passed_over() {
         let json = br#"{"args": {"grid": [1, {"a": "]"}], "Input Dims": [[2, 3], []], "device": 0},
             "s": "t", "tid": "stream 7", "dur": 2.5, "ts": 1e3, "ph": "X", "unknown": {"ph": "B"},
             "pid": 4, "cat": "kernel", "name": "a\"b"} rest"#;
-        let event = Event::read(&mut Scanner::new(json), &mut Keys::new()).unwrap();
+        let event = read(json);
         assert_eq!(event.phase, b'X');
         assert_eq!(event.name.text(), "a\"b");
         assert_eq!(event.category, Raw(b"kernel"));
@@ -288,7 +297,7 @@ mod tests {
             r#"{"args":null,"ph":"X"}"#,
             r#"{"args":[1],"ph":"X"}"#,
         ] {
-            let event = Event::read(&mut Scanner::new(json.as_bytes()), &mut Keys::new()).unwrap();
+            let event = read(json.as_bytes());
             assert_eq!(event.phase, b'X');
             assert_eq!(event.args.facts, Facts::default());
         }

@@ -2,23 +2,23 @@
 //!
 //! A trace repeats a handful of shapes many thousand times: the same keys behind the same commas,
 //! spaces and quotes, and between them values that hardly ever change, such as the category, the
-//! process and the names of what nobody asked for. Comparing with all of that in one piece, a phrase,
-//! is many times cheaper than reading it. What is compared equal is what would have been read.
+//! process and the answers to what nobody asked. Comparing with all of that in one piece, a phrase, is
+//! many times cheaper than reading it. What is compared equal is what would have been read.
 
 use super::event::Field;
 use super::scanner::{Fault, Members, Scanner};
 
-/// Which phrase followed which.
+/// Which phrases came behind which: a tree, each path of which is the beginning of some events.
 #[derive(Debug)]
 pub(super) struct Keys {
     known: Vec<Phrase>,
-    /// Two phrases whose value in between keeps being the same: joined when the second one is known.
-    joining: Option<(PhraseId, PhraseId)>,
+    /// Two phrases with a value between them that comes often: joined when the second one is known.
+    joining: Option<Joining>,
 }
 
 /// The text from behind one value to the next, with its values if it has some.
-#[derive(Debug)]
-pub(super) struct Phrase {
+#[derive(Debug, Default)]
+struct Phrase {
     text: Box<[u8]>,
     /// What comes next.
     field: Field,
@@ -26,16 +26,13 @@ pub(super) struct Phrase {
     inside: bool,
     /// The values in the text.
     values: Vec<Within>,
-    /// The phrases that followed it, the likely ones first.
-    next: [PhraseId; GUESSES],
     /// Made of others.
     joined: bool,
-    /// The value that came last, with its spaces, how often in a row, and how many more to look at.
-    value: Vec<u8>,
-    value_start: usize,
-    value_end: usize,
-    repeats: u32,
-    patience: u32,
+    /// The phrases that came behind it, the likely ones first.
+    next: Vec<PhraseId>,
+    /// The values that came behind it lately, and how many new ones more to look at.
+    seen: [Seen; SEEN],
+    patience: u8,
 }
 
 /// A value of a field, by where it stands in a phrase.
@@ -46,21 +43,37 @@ pub(super) struct Within {
     pub(super) end: usize,
 }
 
+/// A value as it stands in the text, with its spaces and quotes.
+#[derive(Debug, Default)]
+struct Seen {
+    text: Vec<u8>,
+    start: usize,
+    end: usize,
+    times: u8,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Joining {
+    before: PhraseId,
+    first: PhraseId,
+    seen: usize,
+}
+
 type PhraseId = u32;
-const NOTHING: PhraseId = PhraseId::MAX;
 /// What every event begins behind.
 const FIRST: PhraseId = 0;
-/// What a phrase is that there was no room for: nothing is known of what follows it.
-const UNKNOWN: PhraseId = 1;
+/// Behind this, nothing is guessed or learned.
+const LOST: PhraseId = 1;
 
-/// How many of the phrases that followed another are tried.
-const GUESSES: usize = 6;
-/// A file with ever new keys is read without guessing past these.
-const MOST_KNOWN: usize = 1000;
-/// A value that came this often in a row becomes a part of a phrase.
-const REPEATS: u32 = 8;
-/// After so many changes a value is taken to be one that changes.
-const PATIENCE: u32 = 40;
+/// Past these everything is forgotten and learned again.
+const MOST_KNOWN: usize = 4000;
+/// How many of the phrases that came behind another are tried.
+const GUESSES: usize = 8;
+/// A value that came this often becomes a part of a phrase.
+const OFTEN: u8 = 8;
+/// After so many new values it is taken for granted that they are new each time.
+const PATIENCE: u8 = 20;
+const SEEN: usize = 4;
 const LONGEST_VALUE: usize = 32;
 const LONGEST_PHRASE: usize = 400;
 
@@ -75,9 +88,8 @@ pub(super) struct Reading {
 
 impl Keys {
     pub(super) fn new() -> Keys {
-        let nothing = || Phrase::new(&[], Field::Other, false);
         Keys {
-            known: vec![nothing(), nothing()],
+            known: vec![Phrase::default(), Phrase::default()],
             joining: None,
         }
     }
@@ -94,41 +106,54 @@ impl Keys {
         }
     }
 
-    /// Takes the text up to the next value and says whose it is. What [`Phrase::values`] says of it
-    /// comes before that value.
+    /// Takes the text up to the next value and says whose it is. The values in that text come first.
     #[inline]
     pub(super) fn next(
         &mut self,
         scanner: &mut Scanner<'_>,
         reading: &mut Reading,
-    ) -> Result<&Phrase, Fault> {
-        let last = reading.last as usize;
-        for order in 0..GUESSES {
-            let guess = self.known[last].next[order];
-            let Some(phrase) = self.known.get(guess as usize) else {
-                break;
-            };
+    ) -> Result<Field, Fault> {
+        let guesses = &self.known[reading.last as usize].next;
+        for (order, &guess) in guesses.iter().enumerate() {
+            let phrase = &self.known[guess as usize];
             if scanner.take_text(&phrase.text) {
                 reading.inside = phrase.inside;
                 reading.members.set_first(phrase.field == Field::Args);
+                let field = phrase.field;
                 if order > 0 {
-                    self.known[last].next.swap(order - 1, order);
+                    self.prefer(reading.last, order);
                 }
-                return Ok(self.arrive(guess, reading));
+                self.arrive(guess, reading);
+                return Ok(field);
             }
         }
-        let id = self.read(scanner, reading)?;
-        Ok(self.arrive(id, reading))
+        let (id, field) = self.read(scanner, reading)?;
+        self.arrive(id, reading);
+        Ok(field)
+    }
+
+    /// The values in the text that was taken last, counted from its start.
+    #[inline]
+    pub(super) fn values(&self, reading: &Reading) -> &[Within] {
+        &self.known[reading.last as usize].values
     }
 
     #[inline]
-    fn arrive(&mut self, id: PhraseId, reading: &mut Reading) -> &Phrase {
+    fn arrive(&mut self, id: PhraseId, reading: &mut Reading) {
         reading.before = reading.last;
         reading.last = id;
-        if self.joining.is_some() {
-            self.join(id);
+        if let Some(joining) = self.joining.take() {
+            self.join(joining, id);
         }
-        &self.known[id as usize]
+    }
+
+    /// Tries a phrase earlier, but not before one that it is the beginning of.
+    fn prefer(&mut self, last: PhraseId, order: usize) {
+        let next = &self.known[last as usize].next;
+        let [earlier, guess] = [next[order - 1], next[order]].map(|id| &self.known[id as usize]);
+        if !earlier.text.starts_with(&guess.text) {
+            self.known[last as usize].next.swap(order - 1, order);
+        }
     }
 
     #[cold]
@@ -136,7 +161,7 @@ impl Keys {
         &mut self,
         scanner: &mut Scanner<'_>,
         reading: &mut Reading,
-    ) -> Result<PhraseId, Fault> {
+    ) -> Result<(PhraseId, Field), Fault> {
         let start = scanner.position();
         let field = match scanner.next_key(&mut reading.members)? {
             // The end of an object comes behind the same spaces each time, like a key.
@@ -164,56 +189,41 @@ impl Keys {
             _ => {}
         }
         let text = scanner.between(start, scanner.position());
-        let id = self.add(Phrase::new(text, field, reading.inside));
-        if reading.last != UNKNOWN {
-            self.expect(reading.last, id);
+        if self.known.len() >= MOST_KNOWN {
+            *self = Keys::new();
         }
-        Ok(id)
+        let phrase = Phrase::new(text.into(), field, reading.inside);
+        Ok((self.add(reading.last, phrase), field))
     }
 
     /// Tries a phrase behind another from now on. One that was joined is the best guess and the first
     /// to go: without those that it was made of, the text would have to be read.
-    fn expect(&mut self, last: PhraseId, id: PhraseId) {
-        let joined = |id: PhraseId| self.known.get(id as usize).is_some_and(|one| one.joined);
-        let next = &self.known[last as usize].next;
-        if next.contains(&id) || id == UNKNOWN {
-            return;
-        }
-        let free = next.iter().position(|&guess| guess == NOTHING);
-        let Some(place) = free
-            .or_else(|| next.iter().rposition(|&guess| joined(guess)))
-            .or_else(|| (!joined(id)).then_some(GUESSES - 1))
-        else {
-            return;
+    fn add(&mut self, last: PhraseId, phrase: Phrase) -> PhraseId {
+        let joined = phrase.joined;
+        let id = self.known.len() as PhraseId;
+        let is_joined = |&id: &PhraseId| self.known[id as usize].joined;
+        let next = match self.known.get(last as usize) {
+            Some(phrase) if last != LOST => &phrase.next,
+            // What was last may just have been forgotten.
+            _ => return LOST,
         };
-        let first = joined(id);
-        let next = &mut self.known[last as usize].next;
-        next[place] = id;
-        if first {
-            next[..=place].rotate_right(1);
-        }
-    }
-
-    /// The number of a phrase, which may be known.
-    fn add(&mut self, phrase: Phrase) -> PhraseId {
-        let same = |known: &Phrase| {
-            known.text == phrase.text
-                && known.field == phrase.field
-                && known.inside == phrase.inside
+        let gone = match next.iter().rposition(is_joined) {
+            _ if next.len() < GUESSES => None,
+            Some(gone) => Some(gone),
+            None if joined => return LOST,
+            None => Some(GUESSES - 1),
         };
-        // The first two are no phrases.
-        if let Some(known) = self.known.iter().skip(2).position(same) {
-            return known as PhraseId + 2;
-        }
-        if self.known.len() >= MOST_KNOWN {
-            return UNKNOWN;
-        }
         self.known.push(phrase);
-        self.known.len() as PhraseId - 1
+        let next = &mut self.known[last as usize].next;
+        if let Some(gone) = gone {
+            next.remove(gone);
+        }
+        next.insert(if joined { 0 } else { next.len() }, id);
+        id
     }
 
-    /// Looks at the value behind the last phrase, which is the text from `start` to the cursor with
-    /// the value itself at `value`.
+    /// Looks at the value behind the last phrase: the text from `start` to the cursor, and of that
+    /// text what is the value.
     #[inline]
     pub(super) fn watch(
         &mut self,
@@ -223,98 +233,106 @@ impl Keys {
         value: &[u8],
     ) {
         if self.known[reading.last as usize].patience > 0 {
-            self.compare(reading, scanner.between(start, scanner.position()), value);
+            self.look(reading, scanner.between(start, scanner.position()), value);
         }
     }
 
     #[inline(never)]
-    fn compare(&mut self, reading: &Reading, text: &[u8], value: &[u8]) {
+    fn look(&mut self, reading: &Reading, text: &[u8], value: &[u8]) {
         let phrase = &mut self.known[reading.last as usize];
-        if phrase.value != text {
+        let same = |seen: &Seen| seen.times > 0 && seen.text == text;
+        let Some(found) = phrase.watched().iter().position(same) else {
             phrase.patience -= 1;
-            phrase.repeats = 0;
-            phrase.value.clear();
             if text.len() <= LONGEST_VALUE {
-                phrase.value.extend_from_slice(text);
-                // A string ends before its quote, everything else with its text.
-                let quoted = !phrase.field.is_whole() && text.ends_with(b"\"");
-                phrase.value_end = text.len() - usize::from(quoted);
-                phrase.value_start = phrase.value_end - value.len();
+                phrase.remember(text, value);
             }
             return;
+        };
+        let seen = &mut phrase.seen[found];
+        seen.times += 1;
+        if seen.times < OFTEN {
+            return;
         }
-        phrase.repeats += 1;
-        if phrase.repeats >= REPEATS {
-            phrase.repeats = 0;
-            phrase.patience -= 1;
-            self.joining = Some((reading.before, reading.last));
-        }
+        // If it is met here again, the phrase that it is joined to had to go.
+        seen.times = 1;
+        phrase.patience -= 1;
+        self.joining = Some(Joining {
+            before: reading.before,
+            first: reading.last,
+            seen: found,
+        });
     }
 
-    /// Puts two phrases and the value between them together, as one that follows `before`.
+    /// Puts two phrases and the value between them together.
     #[cold]
-    fn join(&mut self, second: PhraseId) {
-        let Some((before, first)) = self.joining.take() else {
-            return;
-        };
-        if [before, first, second].contains(&UNKNOWN) || first == FIRST {
+    fn join(&mut self, joining: Joining, second: PhraseId) {
+        let Joining {
+            before,
+            first,
+            seen,
+        } = joining;
+        if [before, first, second].contains(&LOST) || self.known.len() >= MOST_KNOWN {
             return;
         }
         let (a, b) = (&self.known[first as usize], &self.known[second as usize]);
-        let text = [&a.text[..], &a.value, &b.text].concat();
+        let seen = &a.seen[seen];
+        let text = [&a.text, seen.text.as_slice(), &b.text].concat();
         if text.len() > LONGEST_PHRASE {
             return;
         }
-        let mut phrase = Phrase::new(&text, b.field, b.inside);
-        phrase.joined = true;
-        phrase.next = b.next;
-        phrase.values.clone_from(&a.values);
-        phrase.values.push(Within {
-            field: a.field,
-            start: a.text.len() + a.value_start,
-            end: a.text.len() + a.value_end,
-        });
-        let nothing = [Field::Args, Field::ArgsEnd, Field::Other];
-        phrase
-            .values
-            .retain(|within| !nothing.contains(&within.field));
-        let shift = a.text.len() + a.value.len();
-        phrase.values.extend(b.values.iter().map(|within| Within {
-            field: within.field,
+        let mut values = a.values.clone();
+        if !matches!(a.field, Field::Args | Field::ArgsEnd | Field::Other) {
+            values.push(Within {
+                field: a.field,
+                start: a.text.len() + seen.start,
+                end: a.text.len() + seen.end,
+            });
+        }
+        let shift = text.len() - b.text.len();
+        values.extend(b.values.iter().map(|within| Within {
             start: within.start + shift,
             end: within.end + shift,
+            ..*within
         }));
-        let id = self.add(phrase);
-        self.expect(before, id);
+        let mut phrase = Phrase::new(text.into(), b.field, b.inside);
+        phrase.values = values;
+        phrase.joined = true;
+        self.add(before, phrase);
     }
 }
 
 impl Phrase {
-    fn new(text: &[u8], field: Field, inside: bool) -> Phrase {
+    fn new(text: Box<[u8]>, field: Field, inside: bool) -> Phrase {
         Phrase {
-            text: text.into(),
+            text,
             field,
             inside,
-            values: Vec::new(),
-            next: [NOTHING; GUESSES],
-            joined: false,
-            value: Vec::new(),
-            value_start: 0,
-            value_end: 0,
-            repeats: 0,
             patience: PATIENCE,
+            ..Phrase::default()
         }
     }
 
-    /// Whose value comes behind it.
-    #[inline]
-    pub(super) fn field(&self) -> Field {
-        self.field
+    /// The values that may become part of a phrase: the few that take turns where an event says what it
+    /// is and where it ran, elsewhere only one that does not change.
+    fn watched(&mut self) -> &mut [Seen] {
+        let few = match self.field {
+            Field::Phase | Field::Category | Field::Pid | Field::Tid => SEEN,
+            _ => 1,
+        };
+        &mut self.seen[..few]
     }
 
-    /// The values in it, counted from its start.
-    #[inline]
-    pub(super) fn values(&self) -> &[Within] {
-        &self.values
+    /// Keeps a value in mind in place of the one that came least often.
+    fn remember(&mut self, text: &[u8], value: &[u8]) {
+        // A string ends before its quote, everything else with its text.
+        let quoted = !self.field.is_whole() && text.ends_with(b"\"");
+        let Some(seen) = self.watched().iter_mut().min_by_key(|seen| seen.times) else {
+            return;
+        };
+        seen.text.clear();
+        seen.text.extend_from_slice(text);
+        seen.end = text.len() - usize::from(quoted);
+        seen.start = seen.end - value.len();
+        seen.times = 1;
     }
 }

@@ -32,11 +32,15 @@ impl Ops {
         name: Raw<'_>,
         lane: Lane,
         category: Category,
-        facts: Facts<'_>,
+        facts: &Facts<'_>,
     ) -> u32 {
         let sort = [lane as u8, u8::from(category == Category::DeviceMemory)];
-        let parts = [Raw(&sort), name].into_iter().chain(facts.parts());
-        let id = self.texts.id(parts);
+        self.texts.part(0, Raw(&sort));
+        self.texts.part(1, name);
+        for (number, part) in (2..).zip(facts.parts()) {
+            self.texts.part(number, part);
+        }
+        let id = self.texts.id();
         if id as usize == self.distinct.len() {
             self.distinct.push((lane, category));
         }

@@ -47,7 +47,9 @@ impl Places {
         {
             return self.last;
         }
-        self.last = self.texts.id([pid, tid]);
+        self.texts.part(0, pid);
+        self.texts.part(1, tid);
+        self.last = self.texts.id();
         if self.last as usize == self.known.len() {
             self.known.push(Place {
                 pid: pid.0.into(),

@@ -13,22 +13,29 @@ pub(super) struct Texts {
     key: Vec<u8>,
 }
 
+/// A part comes behind its number and its length.
+const NUMBER_SHIFT: u32 = 56;
+
 impl Texts {
-    /// The number of this text, from 0.
+    /// Adds a part to the text that [`id`](Self::id) is asked for next.
     #[inline]
-    pub(super) fn id<'a>(&mut self, parts: impl IntoIterator<Item = Raw<'a>>) -> u32 {
-        self.key.clear();
-        for (number, part) in parts.into_iter().enumerate() {
-            if !part.is_empty() {
-                self.key.push(number as u8);
-                self.key.extend((part.0.len() as u32).to_le_bytes());
-                self.key.extend_from_slice(part.0);
-            }
+    pub(super) fn part(&mut self, number: u8, part: Raw<'_>) {
+        if !part.is_empty() {
+            let head = u64::from(number) << NUMBER_SHIFT | part.0.len() as u64;
+            self.key.extend_from_slice(&head.to_le_bytes());
+            self.key.extend_from_slice(part.0);
         }
-        match self.ids.get(self.key.as_slice()) {
+    }
+
+    /// The number of the text that was put together, from 0.
+    #[inline]
+    pub(super) fn id(&mut self) -> u32 {
+        let id = match self.ids.get(self.key.as_slice()) {
             Some(&id) => id,
             None => self.add(),
-        }
+        };
+        self.key.clear();
+        id
     }
 
     #[cold]
@@ -44,10 +51,11 @@ impl Texts {
     pub(super) fn parts<const N: usize>(&self, id: u32) -> [Raw<'_>; N] {
         let mut parts = [Raw::default(); N];
         let mut rest = &*self.known[id as usize];
-        while let [number, a, b, c, d, behind @ ..] = rest {
-            let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
-            let (part, next) = behind.split_at(length);
-            parts[usize::from(*number)] = Raw(part);
+        while let Some((head, behind)) = rest.split_first_chunk() {
+            let head = u64::from_le_bytes(*head);
+            let length = head & ((1 << NUMBER_SHIFT) - 1);
+            let (part, next) = behind.split_at(length as usize);
+            parts[(head >> NUMBER_SHIFT) as usize] = Raw(part);
             rest = next;
         }
         parts
@@ -61,7 +69,12 @@ mod tests {
     #[test]
     fn texts_are_told_apart_by_their_parts() {
         let mut texts = Texts::default();
-        let mut id = |parts: [&'static str; 3]| texts.id(parts.map(|part| Raw(part.as_bytes())));
+        let mut id = |parts: [&'static str; 3]| {
+            for (number, part) in (0..).zip(parts) {
+                texts.part(number, Raw(part.as_bytes()));
+            }
+            texts.id()
+        };
         let all = [
             ["", "", ""],
             ["a", "", ""],
