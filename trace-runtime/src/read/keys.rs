@@ -6,7 +6,7 @@
 //! many times cheaper than reading it. What is compared equal is what would have been read.
 
 use super::event::Field;
-use super::scanner::{Fault, Members, Scanner};
+use super::scanner::{Fault, Members, Scanner, tail};
 
 /// Which phrases came behind which: a tree, each path of which is the beginning of some events.
 #[derive(Debug)]
@@ -29,10 +29,19 @@ struct Phrase {
     /// Made of others.
     joined: bool,
     /// The phrases that came behind it, the likely ones first.
-    next: Vec<PhraseId>,
-    /// The values that came behind it lately, and how many new ones more to look at.
-    seen: [Seen; SEEN],
+    next: Vec<Guess>,
+    /// How many new values more to look at.
     patience: u8,
+    /// The values that came behind it lately.
+    seen: Box<[Seen; SEEN]>,
+}
+
+/// A phrase that may come, with enough of it to see at a glance when it does not.
+#[derive(Debug, Clone, Copy)]
+struct Guess {
+    tail: u64,
+    length: u32,
+    id: PhraseId,
 }
 
 /// A value of a field, by where it stands in a phrase.
@@ -115,6 +124,10 @@ impl Keys {
     ) -> Result<Field, Fault> {
         let guesses = &self.known[reading.last as usize].next;
         for (order, &guess) in guesses.iter().enumerate() {
+            if scanner.tail(guess.length as usize) != Some(guess.tail) {
+                continue;
+            }
+            let guess = guess.id;
             let phrase = &self.known[guess as usize];
             if scanner.take_text(&phrase.text) {
                 reading.inside = phrase.inside;
@@ -150,7 +163,7 @@ impl Keys {
     /// Tries a phrase earlier, but not before one that it is the beginning of.
     fn prefer(&mut self, last: PhraseId, order: usize) {
         let next = &self.known[last as usize].next;
-        let [earlier, guess] = [next[order - 1], next[order]].map(|id| &self.known[id as usize]);
+        let [earlier, guess] = [order - 1, order].map(|order| &self.known[next[order].id as usize]);
         if !earlier.text.starts_with(&guess.text) {
             self.known[last as usize].next.swap(order - 1, order);
         }
@@ -175,7 +188,8 @@ impl Keys {
                         reading.members = scanner.open_object()?;
                         Field::Args
                     }
-                    Field::Args => Field::Other,
+                    // Not learned: it would be taken for the beginning of one that is an object.
+                    Field::Args => return Ok((LOST, Field::Other)),
                     field => field,
                 }
             }
@@ -201,7 +215,7 @@ impl Keys {
     fn add(&mut self, last: PhraseId, phrase: Phrase) -> PhraseId {
         let joined = phrase.joined;
         let id = self.known.len() as PhraseId;
-        let is_joined = |&id: &PhraseId| self.known[id as usize].joined;
+        let is_joined = |guess: &Guess| self.known[guess.id as usize].joined;
         let next = match self.known.get(last as usize) {
             Some(phrase) if last != LOST => &phrase.next,
             // What was last may just have been forgotten.
@@ -213,12 +227,17 @@ impl Keys {
             None if joined => return LOST,
             None => Some(GUESSES - 1),
         };
+        let guess = Guess {
+            tail: tail(&phrase.text),
+            length: phrase.text.len() as u32,
+            id,
+        };
         self.known.push(phrase);
         let next = &mut self.known[last as usize].next;
         if let Some(gone) = gone {
             next.remove(gone);
         }
-        next.insert(if joined { 0 } else { next.len() }, id);
+        next.insert(if joined { 0 } else { next.len() }, guess);
         id
     }
 
@@ -334,5 +353,125 @@ impl Phrase {
         seen.end = text.len() - usize::from(quoted);
         seen.start = seen.end - value.len();
         seen.times = 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::Event;
+    use super::*;
+
+    /// Numbers that look random and are the same each time.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (self.0 >> 33) as usize % end
+        }
+
+        fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+            all[self.below(all.len())]
+        }
+    }
+
+    fn value(random: &mut Random) -> String {
+        match random.below(12) {
+            0..5 => random
+                .of(&["0", "\"X\"", "7", "\"cpu_op\"", "\"\""])
+                .to_owned(),
+            5 => random.below(1_000_000).to_string(),
+            6 => format!("\"a\\\"b{}\"", random.below(3)),
+            7 => random.of(&["null", "true", " 12", "  \"12\""]).to_owned(),
+            8 => random
+                .of(&["[[2, 3], []]", "[\"x]\"]", "{}", "{\"ts\": 1}"])
+                .to_owned(),
+            _ => "1661203462665947".to_owned(),
+        }
+    }
+
+    fn object(random: &mut Random, keys: &[&str], args: Option<&str>) -> String {
+        let mut text = String::from("{");
+        let kept = random.below(3);
+        for (number, &key) in keys.iter().enumerate() {
+            // Mostly the same keys in the same order.
+            if kept == 0 && random.below(4) == 0 {
+                continue;
+            }
+            if number > 0 && !text.ends_with('{') {
+                text += if random.below(20) == 0 {
+                    " , "
+                } else {
+                    ",\n  "
+                };
+            }
+            let value = match args {
+                Some(args) if key == "args" => args.to_owned(),
+                _ => value(random),
+            };
+            text += &format!("\"{key}\": {value}");
+        }
+        text + random.of(&["}", "}", "}", "\n}"])
+    }
+
+    #[test]
+    fn what_is_guessed_is_what_would_be_read() {
+        let mut random = Random(1);
+        let outer = [
+            "ph", "cat", "name", "other", "pid", "tid", "ts", "dur", "args", "id",
+        ];
+        let inner = [
+            "Trace name",
+            "name",
+            "Input Dims",
+            "device",
+            "n",
+            "correlation",
+            "ts",
+        ];
+        let mut learned = Keys::new();
+        let mut longest = 0;
+        for round in 0..20_000 {
+            let args = object(&mut random, &inner, None);
+            let args = if random.below(50) == 0 {
+                value(&mut random)
+            } else {
+                args
+            };
+            let mut text = object(&mut random, &outer, Some(&args));
+            if round % 7 == 0 {
+                // So many shapes that everything is forgotten now and then.
+                text = text.replace("other", &format!("other {round}"));
+            }
+            let read = |keys: &mut Keys| {
+                let mut scanner = Scanner::new(text.as_bytes());
+                let mut event = Event::default();
+                let read = event.read(&mut scanner, keys);
+                (format!("{event:?}"), read, scanner.position())
+            };
+            assert_eq!(read(&mut learned), read(&mut Keys::new()), "{text}");
+            longest = longest.max(learned.known.len());
+        }
+        assert!(longest > MOST_KNOWN - 100 && learned.known.len() < MOST_KNOWN);
+    }
+
+    #[test]
+    fn values_that_stay_the_same_become_part_of_a_phrase() {
+        let mut keys = Keys::new();
+        for time in 0..200 {
+            let text =
+                format!(r#"{{"ph": "X", "pid": 3, "ts": {time}, "args": {{"a": "", "b": 1}}}}"#);
+            let mut event = Event::default();
+            event
+                .read(&mut Scanner::new(text.as_bytes()), &mut keys)
+                .unwrap();
+            assert_eq!((event.phase, event.pid.0), (b'X', &b"3"[..]));
+        }
+        let joined = |text: &[u8]| keys.known.iter().any(|phrase| &*phrase.text == text);
+        assert!(joined(br#""ph": "X", "pid": 3, "ts": "#));
+        assert!(joined(br#", "args": {"a": "", "b": 1}}"#));
     }
 }
