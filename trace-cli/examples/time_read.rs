@@ -5,6 +5,7 @@ use flate2::bufread::GzDecoder;
 use std::error::Error;
 use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
 use trace_runtime::TraceStore;
 use trace_runtime::analyze::{activity, by_op};
@@ -41,7 +42,7 @@ fn peak_memory() -> Option<u64> {
 fn load(path: &str) -> Result<TraceStore, Box<dyn Error>> {
     let reader = Reader::new();
     let file = File::open(path)?;
-    if !path.ends_with(".gz") {
+    if Path::new(path).extension() != Some("gz".as_ref()) {
         return Ok(reader.read(file)?);
     }
     let file = BufReader::with_capacity(1 << 16, file);

@@ -9,6 +9,7 @@ use super::nesting::{Nesting, active_ns, parent_index};
 use super::row_key::{ByOp, ByShape, RowKey};
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
+use std::cell::OnceCell;
 
 /// All executions of one op, or of one op with the same input shapes.
 ///
@@ -300,23 +301,23 @@ impl Work {
 
 /// Finds out about each op and each signature once, where the storage numbers those.
 struct Works {
-    classes: Vec<Option<Option<OpClass>>>,
+    classes: Vec<OnceCell<Option<OpClass>>>,
     by_signature: Vec<Option<Work>>,
 }
 
 impl Works {
     fn new(groups: usize) -> Works {
         Works {
-            classes: vec![None; groups],
+            classes: vec![OnceCell::new(); groups],
             by_signature: Vec::new(),
         }
     }
 
     fn of(&mut self, view: &EntryView<'_>, group: usize) -> Work {
-        let class = &mut self.classes[group];
-        let mut find = || {
+        let class = &self.classes[group];
+        let find = || {
             Work::of(view, || {
-                *class.get_or_insert_with(|| OpClass::of(view.operation()))
+                *class.get_or_init(|| OpClass::of(view.operation()))
             })
         };
         let Some(signature) = view.signature() else {

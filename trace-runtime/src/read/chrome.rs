@@ -18,7 +18,7 @@ pub(super) fn object(
 ) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
     let mut header = Header::default();
-    let mut members = window.piece(|scanner| scanner.open_object())?;
+    let mut members = window.open_object()?;
     loop {
         let found = window.piece(|scanner| {
             let mut now = members;
@@ -77,23 +77,27 @@ enum Close {
     Optional,
 }
 
+const UNCLOSED: &str = "closing brackets that are missing";
+
 fn events(
     window: &mut Window<impl Read>,
     collector: &mut Collector,
     close: Close,
 ) -> Result<(), TraceError> {
-    let mut items = window.piece(|scanner| scanner.open_array())?;
+    let mut items = window.open_array()?;
     let mut keys = Keys::new();
     window.pieces(|scanner| {
         let mut now = items;
         if close == Close::Optional && scanner.at_end()? {
-            return Ok(ControlFlow::Break(unclosed(collector)));
+            collector.left_out.count(UNCLOSED);
+            return Ok(ControlFlow::Break(()));
         }
         if !scanner.next_item(&mut now)? {
             return Ok(ControlFlow::Break(()));
         }
         if close == Close::Optional && scanner.at_end()? {
-            return Ok(ControlFlow::Break(unclosed(collector)));
+            collector.left_out.count(UNCLOSED);
+            return Ok(ControlFlow::Break(()));
         }
         if scanner.peek() != Some(b'{') {
             return scanner.fault("an event, which is an object");
@@ -104,11 +108,6 @@ fn events(
         items = now;
         Ok(ControlFlow::Continue(()))
     })
-}
-
-fn unclosed(collector: &mut Collector) {
-    let what = "closing brackets that are missing";
-    collector.left_out.count(what);
 }
 
 fn the_end(window: &mut Window<impl Read>) -> Result<(), TraceError> {

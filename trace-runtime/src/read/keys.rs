@@ -412,7 +412,7 @@ mod tests {
                 Some(args) if key == "args" => args.to_owned(),
                 _ => value(random),
             };
-            text += &format!("\"{key}\": {value}");
+            text += &["\"", key, "\": ", &value].concat();
         }
         text + random.of(&["}", "}", "}", "\n}"])
     }

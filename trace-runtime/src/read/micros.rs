@@ -19,7 +19,7 @@ impl Micros {
         let (mut whole, mut at) = (0_u64, 0);
         // Times since 1970 are two of these.
         while at < 16
-            && let Some(eight) = digits[at..].first_chunk().and_then(eight_digits)
+            && let Some(eight) = digits[at..].first_chunk().copied().and_then(eight_digits)
         {
             whole = whole * 100_000_000 + eight;
             at += 8;
@@ -111,9 +111,9 @@ impl Micros {
 
 /// The number that eight digits make.
 #[inline]
-fn eight_digits(text: &[u8; 8]) -> Option<u64> {
+fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const LOW: u64 = 0x0101_0101_0101_0101;
-    let values = u64::from_le_bytes(*text) ^ (LOW * 0x30);
+    let values = u64::from_le_bytes(text) ^ (LOW * 0x30);
     if (values.wrapping_add(LOW * 0x76) | values) & (LOW * 0x80) != 0 {
         return None;
     }

@@ -4,7 +4,7 @@
 //! faster than holding it all, because it stays in the processor's cache.
 
 use super::TraceError;
-use super::scanner::{Fault, Passed, Scanner};
+use super::scanner::{Fault, Members, Passed, Scanner};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
@@ -80,6 +80,22 @@ impl<R: Read> Window<R> {
         }
     }
 
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is of one lifetime, and the text of a window has many"
+    )]
+    pub(super) fn open_object(&mut self) -> Result<Members, TraceError> {
+        self.piece(|scanner| scanner.open_object())
+    }
+
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "as for an object"
+    )]
+    pub(super) fn open_array(&mut self) -> Result<Members, TraceError> {
+        self.piece(|scanner| scanner.open_array())
+    }
+
     /// All of the text from the cursor on.
     pub(super) fn rest(mut self) -> Result<Vec<u8>, TraceError> {
         self.text.truncate(self.filled);
@@ -150,7 +166,7 @@ mod tests {
 
     fn strings(text: &str, size: usize, at_once: usize) -> Result<Vec<String>, TraceError> {
         let mut window = Window::with_size(Slowly(text.as_bytes(), at_once), size)?;
-        let mut items = window.piece(|scanner| scanner.open_array())?;
+        let mut items = window.open_array()?;
         let mut found = Vec::new();
         window.pieces(|scanner| {
             let mut now = items;
@@ -197,7 +213,7 @@ mod tests {
         }
         let text: &[u8] = b"[\"a\", oops, ";
         let mut window = Window::with_size(text.chain(Damaged), 8).unwrap();
-        window.piece(|scanner| scanner.open_array()).unwrap();
+        window.open_array().unwrap();
         window.piece(|scanner| scanner.string().map(drop)).unwrap();
         let error = window
             .piece(|scanner| scanner.string().map(drop))
