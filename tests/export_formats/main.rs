@@ -1,5 +1,7 @@
 //! What every export promises, whatever the trace: it is valid, it nests, and its times are ours.
 
+#[path = "../support/arbitrary.rs"]
+mod arbitrary;
 mod chrome;
 mod collapsed;
 mod csv;

@@ -4,6 +4,7 @@ use super::collector::Collector;
 use super::event::Event;
 use super::header::Header;
 use super::keys::Keys;
+use super::own::{self, OwnTrace};
 use super::reader::Reader;
 use super::scanner::{Fault, Scanner};
 use super::{TraceError, TraceStore, nest};
@@ -17,10 +18,15 @@ pub(super) fn object(
 ) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
     let mut header = Header::default();
+    let mut own = None;
     read_all(bytes, |scanner| {
         let mut members = scanner.open_object()?;
         while let Some(key) = scanner.next_key(&mut members)? {
-            if key.0 == b"traceEvents" && scanner.peek() == Some(b'[') {
+            if let Some(own) = &mut own {
+                OwnTrace::member(own, key, scanner, read)?;
+            } else if key.0 == own::KEY && scanner.peek() == Some(b'{') {
+                own = OwnTrace::begin(scanner)?;
+            } else if key.0 == b"traceEvents" && scanner.peek() == Some(b'[') {
                 events(scanner, &mut collector, Close::Needed, read)?;
             } else {
                 header.read(key, scanner)?;
@@ -28,7 +34,10 @@ pub(super) fn object(
         }
         the_end(scanner)
     })?;
-    finish(collector, header, reader)
+    match own {
+        Some(own) => own.finish(),
+        None => finish(collector, header, reader),
+    }
 }
 
 /// Reads a trace that is an array of events.
@@ -54,7 +63,7 @@ enum Close {
 }
 
 /// How often somebody who watches is told how far the reader is.
-const EVENTS_PER_TICK: usize = 4096;
+pub(super) const EVENTS_PER_TICK: usize = 4096;
 
 fn events<'a>(
     scanner: &mut Scanner<'a>,

@@ -26,6 +26,11 @@ use std::io::{self, BufWriter, Write};
 /// A device other than `cpu` has rows of its own, a *stream* for each thread that uses it: there stands
 /// the innermost op of the thread, for as long as it is that, launched from its thread. HTA computes
 /// with these rows; it knows communication by the name `ncclDevKernel_…`, memory work by `Memcpy …`.
+///
+/// [`read`](crate::read) brings back the trace that was written, entry for entry, with its metadata and
+/// what its allocators said. What the format cannot carry: times are rounded to whole nanoseconds, a
+/// memory event further than 73 years from the beginning is moved there, and entries come in the order
+/// of their steps.
 #[derive(Debug, Clone)]
 pub struct ChromeTrace {
     device_rows: bool,
@@ -48,7 +53,7 @@ impl ChromeTrace {
         self
     }
 
-    /// Leaves the memory curve out, and with it an event per entry.
+    /// Leaves the memory curve out, and with it an event per entry, and what the allocators said.
     #[must_use]
     pub fn without_memory(mut self) -> Self {
         self.memory = false;
@@ -84,7 +89,8 @@ impl Exporter for ChromeTrace {
             }
             if at.place.first_on_track {
                 let label = row_name(trace, &view, at.place.lane);
-                events.name_row(at.row, view.rank(), &label)?;
+                let name = view.thread().and_then(|thread| trace.thread_name(thread));
+                events.name_thread(at.row, &view, &label, name)?;
             }
             events.op(at, &view)?;
             if self.device_rows {
@@ -113,8 +119,13 @@ impl Exporter for ChromeTrace {
             events.counter(OUTPUTS, sample)?;
         }
         if self.memory {
-            for (device, sample) in allocated(trace, timeline.origin_ns()) {
-                events.counter(&format!("allocated bytes on {device}"), sample)?;
+            for (event, sample) in allocated(trace, &timeline) {
+                let (row, first) = rows.memory(event.rank.unwrap_or(0));
+                if first {
+                    events.name_row(row, event.rank, "memory")?;
+                }
+                events.memory(row, &event, sample.time_ns)?;
+                events.counter(&format!("allocated bytes on {}", event.device_id), sample)?;
             }
         }
         events.finish()
