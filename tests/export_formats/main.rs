@@ -9,6 +9,7 @@ mod described_json;
 mod files;
 #[cfg(feature = "flamegraph")]
 mod flame_graph;
+mod hostile_names;
 #[cfg(feature = "parquet")]
 mod parquet_tables;
 mod perfetto;

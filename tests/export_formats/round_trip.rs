@@ -197,16 +197,3 @@ prop_compose! {
         builder.finish()
     }
 }
-
-#[test]
-fn halves_of_characters_in_what_is_read_do_not_come_out_again() {
-    let file =
-        br#"{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "half \ud83e of a crab \udd80",
-        "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}"#;
-    let trace = read::open(file).expect("a name costs no trace");
-    let chrome = exported(&ChromeTrace::new(), &trace);
-    let chrome: serde_json::Value = serde_json::from_slice(&chrome).expect("valid JSON");
-    let events = chrome["traceEvents"].as_array().unwrap();
-    let op = events.iter().find(|event| event["ph"] == "X").unwrap();
-    assert_eq!(op["name"], "half \u{fffd} of a crab \u{fffd}");
-}
