@@ -9,8 +9,8 @@ mod rows;
 
 use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, allocated};
-use super::timeline::{Timeline, row_name};
-use crate::model::TraceView;
+use super::timeline::{ThreadKey, Timeline, off_host, row_name};
+use crate::model::{EntryView, TraceView};
 use device_rows::DeviceRows;
 use events::Events;
 use rows::Rows;
@@ -67,7 +67,7 @@ impl Default for ChromeTrace {
     }
 }
 
-/// Viewers give up somewhere past this many events in one file.
+/// Viewers give up somewhere past this many events in one file; the names of rows are not counted.
 const MAX_EVENTS: usize = 1_000_000;
 
 impl Exporter for ChromeTrace {
@@ -135,8 +135,29 @@ impl Exporter for ChromeTrace {
         "json"
     }
 
-    fn entry_limit(&self) -> Option<usize> {
-        let per_entry = 1 + 2 * usize::from(self.device_rows) + usize::from(self.memory);
-        Some(MAX_EVENTS / per_entry)
+    fn event_limit(&self) -> Option<usize> {
+        Some(MAX_EVENTS)
+    }
+
+    fn events_of<T: TraceView + ?Sized>(&self, trace: &T, entry: &EntryView<'_>) -> usize {
+        // A stretch on a device is the work and its launch. An entry ends with one of its own, and its
+        // beginning cuts one of its parent off; under a parent elsewhere stand both ends of an arrow.
+        let stretch = |on: &EntryView<'_>| 2 * usize::from(self.device_rows && off_host(on));
+        let above = entry.parent().and_then(|step| trace.index_of_step(step));
+        let begins = above.map_or(0, |index| {
+            let above: EntryView<'_> = trace.entry(index).into();
+            if ThreadKey::of(&above) == ThreadKey::of(entry) {
+                stretch(&above)
+            } else {
+                2
+            }
+        });
+        let point = usize::from(self.memory && entry.memory_bytes() > 0);
+        1 + begins + stretch(entry) + point
+    }
+
+    /// What was said, and a point of the curve.
+    fn events_of_memory(&self) -> usize {
+        2 * usize::from(self.memory)
     }
 }
