@@ -3,7 +3,7 @@
 use crate::arbitrary;
 use crate::random_trace::{exported, two_ranks};
 use proptest::prelude::*;
-use trace_runtime::export::{self, ChromeTrace, DescribedJson, Exporter};
+use trace_runtime::export::{self, ChromeTrace, CollapsedStacks, DescribedJson, Exporter};
 use trace_runtime::model::{EntryView, MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{
     DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStore, TraceView, read,
@@ -60,6 +60,26 @@ proptest! {
         for back in [read_back(&DescribedJson, &trace), read_back(&DescribedJson, &store)] {
             let back = RecordedExecutionTrace::from(&back);
             prop_assert_eq!(arbitrary::text(&back), arbitrary::text(&trace));
+        }
+    }
+
+    #[test]
+    fn a_damaged_chrome_trace_of_our_own_is_an_error_or_still_a_trace(
+        trace in arbitrary::trace(),
+        damage in proptest::collection::vec(
+            (any::<prop::sample::Index>(), prop::sample::select(b"{}[]\",:09e-x".to_vec())),
+            1..4,
+        ),
+    ) {
+        let mut bytes = exported(&ChromeTrace::new(), &trace);
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(read) = read::open(&bytes) {
+            exported(&ChromeTrace::new(), &read);
+            exported(&CollapsedStacks, &read);
+            read.report().to_markdown(3);
         }
     }
 
