@@ -64,7 +64,7 @@ pub trait Exporter {
     fn extension(&self) -> &'static str;
 
     /// How many events a file may have before the format's viewers give up on it; none where size is
-    /// no concern. [`write`] refuses more, and [`write_split`] spreads them over several files.
+    /// no concern. [`write`](fn@write) refuses more, and [`write_split`] spreads them over several files.
     fn event_limit(&self) -> Option<usize> {
         None
     }
