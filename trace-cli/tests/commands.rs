@@ -4,7 +4,6 @@ mod process;
 
 use process::{Folder, optrace, optrace_reading, optrace_unheard, torch_trace, trace_of};
 use std::io::Write as _;
-use std::path::Path;
 
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
@@ -242,40 +241,6 @@ fn ranks_merge_into_one_trace() {
     assert!(twice.contains("both of rank 0"), "{twice}");
     let stdin = optrace(&["merge", "-", "-"]).trouble();
     assert!(stdin.contains("more than once"), "{stdin}");
-}
-
-#[test]
-fn a_trace_is_converted_to_every_format_and_back() {
-    let folder = Folder::new();
-    let trace = folder.file("t.json", torch_trace(1));
-    let ops = |path: &str| optrace(&["report", path, "--format", "csv"]).fine();
-    let output = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-
-    let json = output("own.json");
-    optrace(&["convert", &trace, "-o", &json]).fine();
-    assert_eq!(ops(&json), ops(&trace));
-
-    let chrome = output("kineto.chrome.json");
-    optrace(&["convert", &trace, "-o", &chrome]).fine();
-    assert!(ops(&chrome).contains("aten::mm"));
-
-    assert!(
-        optrace(&["convert", &trace, "--to", "collapsed"])
-            .fine()
-            .contains(";aten::mm ")
-    );
-    assert!(
-        optrace(&["convert", &trace, "--to", "speedscope"])
-            .fine()
-            .contains("speedscope")
-    );
-    for name in ["t.pftrace", "t.svg"] {
-        let path = output(name);
-        optrace(&["convert", &trace, "-o", &path]).fine();
-        assert!(Path::new(&path).metadata().unwrap().len() > 100);
-    }
-    let nowhere = optrace(&["convert", &trace, "-o", &output("no/such/folder.json")]).trouble();
-    assert!(nowhere.contains("no/such/folder.json"), "{nowhere}");
 }
 
 #[test]

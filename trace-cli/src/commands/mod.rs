@@ -4,6 +4,7 @@ mod completions;
 mod convert;
 mod diff;
 mod flame;
+mod gzip;
 mod memory;
 mod merge;
 mod report;

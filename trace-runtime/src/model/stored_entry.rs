@@ -110,6 +110,12 @@ impl<'a> StoredEntry<'a> {
         self.extra().map_or(0, |extra| extra.suspended_ns)
     }
 
+    /// The start and the suspended time as given, where nanoseconds do not say them.
+    pub(super) fn given_us(&self) -> (Option<f64>, Option<f64>) {
+        self.extra()
+            .map_or((None, None), |extra| (extra.start_us, extra.suspended_us))
+    }
+
     #[inline]
     pub(super) fn thread(&self) -> Option<u64> {
         self.on().id

@@ -297,6 +297,21 @@ impl<'a> EntryView<'a> {
         .filter(|meta| !meta.is_empty())
     }
 
+    /// Whether its times in nanoseconds are those in microseconds but for rounding: the latter may be
+    /// no number, below zero, or past what the former can hold.
+    pub(crate) fn times_are_whole(&self) -> bool {
+        let near = |us: f64, ns: f64| (us * 1000.0 - ns).abs() <= 1.0;
+        let duration = near(self.duration_us(), self.duration_ns() as f64);
+        let near_start = |us| near(us, self.start_ns().unwrap_or(0) as f64);
+        let (start, suspended) = match self.0 {
+            Held::Owned(entry) => (entry.start_us, Some(entry.suspended_us)),
+            Held::Stored(entry) => entry.given_us(),
+        };
+        duration
+            && start.is_none_or(near_start)
+            && suspended.is_none_or(|us| near(us, self.suspended_ns() as f64))
+    }
+
     /// A number that entries with equal op, kind, device and tensors share within one trace, where
     /// the storage keeps one: grouping by it saves hashing names and shapes.
     #[inline]

@@ -4,8 +4,9 @@ use super::collector::Collector;
 use super::event::Event;
 use super::header::Header;
 use super::keys::Keys;
+use super::own::{self, OwnTrace};
 use super::reader::Reader;
-use super::scanner::Fault;
+use super::scanner::{Fault, Scanner};
 use super::window::Window;
 use super::{TraceError, TraceStore, nest};
 use std::io::Read;
@@ -18,6 +19,7 @@ pub(super) fn object(
 ) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
     let mut header = Header::default();
+    let mut own = None;
     let mut members = window.open_object()?;
     loop {
         let found = window.piece(|scanner| {
@@ -34,21 +36,33 @@ pub(super) fn object(
                     if scanner.peek().is_none() {
                         return scanner.fault("`,` or `}`");
                     }
-                    header.read(key, &mut value)?;
+                    match &mut own {
+                        Some(own) => OwnTrace::fact(own, key, &mut value)?,
+                        None if key.0 == own::KEY && value.peek() == Some(b'{') => {
+                            own = OwnTrace::begin(&mut value)?;
+                        }
+                        None => header.read(key, &mut value)?,
+                    }
                     Member::Fact
                 }
             };
             members = now;
             Ok(found)
         })?;
-        match found {
-            Member::Events => events(&mut window, &mut collector, Close::Needed)?,
-            Member::Fact => {}
-            Member::None => break,
+        match (found, &mut own) {
+            (Member::Events, Some(own)) => {
+                events(&mut window, Close::Needed, |scanner| own.event(scanner))?;
+            }
+            (Member::Events, None) => collect(&mut window, &mut collector, Close::Needed)?,
+            (Member::Fact, _) => {}
+            (Member::None, _) => break,
         }
     }
     the_end(&mut window)?;
-    finish(collector, header, reader)
+    match own {
+        Some(own) => own.finish(),
+        None => finish(collector, header, reader),
+    }
 }
 
 /// What the key of a trace leads to.
@@ -64,7 +78,7 @@ pub(super) fn array(
     reader: Reader,
 ) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
-    events(&mut window, &mut collector, Close::Optional)?;
+    collect(&mut window, &mut collector, Close::Optional)?;
     the_end(&mut window)?;
     finish(collector, Header::default(), reader)
 }
@@ -77,34 +91,48 @@ enum Close {
     Optional,
 }
 
-const UNCLOSED: &str = "closing brackets that are missing";
-
-fn events(
+/// Hands an array of events to the collector.
+fn collect(
     window: &mut Window<impl Read>,
     collector: &mut Collector,
     close: Close,
 ) -> Result<(), TraceError> {
-    let mut items = window.open_array()?;
     let mut keys = Keys::new();
+    let closed = events(window, close, |scanner| {
+        let mut event = Event::default();
+        event.read(scanner, &mut keys)?;
+        collector.add(&event);
+        Ok(())
+    })?;
+    if !closed {
+        let what = "closing brackets that are missing";
+        collector.left_out.count(what);
+    }
+    Ok(())
+}
+
+/// Reads an array of events one by one, and says whether it was closed.
+fn events<R: Read>(
+    window: &mut Window<R>,
+    close: Close,
+    mut read: impl FnMut(&mut Scanner<'_>) -> Result<(), Fault>,
+) -> Result<bool, TraceError> {
+    let mut items = window.open_array()?;
     window.pieces(|scanner| {
         let mut now = items;
         if close == Close::Optional && scanner.at_end()? {
-            collector.left_out.count(UNCLOSED);
-            return Ok(ControlFlow::Break(()));
+            return Ok(ControlFlow::Break(false));
         }
         if !scanner.next_item(&mut now)? {
-            return Ok(ControlFlow::Break(()));
+            return Ok(ControlFlow::Break(true));
         }
         if close == Close::Optional && scanner.at_end()? {
-            collector.left_out.count(UNCLOSED);
-            return Ok(ControlFlow::Break(()));
+            return Ok(ControlFlow::Break(false));
         }
         if scanner.peek() != Some(b'{') {
             return scanner.fault("an event, which is an object");
         }
-        let mut event = Event::default();
-        event.read(scanner, &mut keys)?;
-        collector.add(&event);
+        read(scanner)?;
         items = now;
         Ok(ControlFlow::Continue(()))
     })
