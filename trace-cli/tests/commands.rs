@@ -64,7 +64,10 @@ fn a_report_is_one_line_and_then_tables() {
     let trace = folder.file("t.json", torch_trace(1));
     let text = optrace(&["report", &trace]).fine();
     assert!(text.starts_with("sgemm is 100 % of device time"), "{text}");
-    assert!(text.contains("8 runtime calls"), "{text}");
+    assert!(
+        text.contains("left out of the file: runtime calls (8)"),
+        "{text}"
+    );
     assert!(text.contains("aten::mm [64×32]·[32×8]"), "{text}");
     assert!(!text.contains('\u{1b}'));
 
@@ -306,5 +309,30 @@ fn nobody_listening_is_no_trouble() {
 fn completions_are_made_for_the_common_shells() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(optrace(&["completions", shell]).fine().contains("optrace"));
+    }
+}
+
+#[test]
+fn the_first_line_is_a_sentence_and_no_row_of_a_table() {
+    let folder = Folder::new();
+    let event = |name: &str, ms: u64| {
+        let us = ms * 1000;
+        format!(r#"[{{"ph": "X", "name": "{name}", "pid": 1, "tid": 1, "ts": 0, "dur": {us}}}]"#)
+    };
+    let slow = folder.file("slow.json", event("matmul", 2000));
+    let fast = folder.file("fast.json", event("matmul", 1000));
+    for (args, line) in [
+        (&["tree", &slow][..], "2.00 s of ops, by who called them"),
+        (
+            &["timeline", &slow],
+            "2.00 s from the first start to the last end, left to right",
+        ),
+        (
+            &["diff", &slow, &fast],
+            "no op that matters got slower by more than 5.0 %; time in ops 2.00 s → 1.00 s",
+        ),
+    ] {
+        let said = optrace(args).fine();
+        assert_eq!(said.lines().next(), Some(line), "{said}");
     }
 }
