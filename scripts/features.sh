@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds trace-runtime without any feature, with each feature alone, and with all of them together.
+# Builds trace-runtime without any feature, with each feature alone, and with all of them together; and
+# the command with what it leaves out by default.
 # `scripts/features.sh light` leaves out the libraries that take minutes to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,3 +23,7 @@ for feature in "${features[@]}"; do
     check "$feature"
 done
 check "$(IFS=,; echo "${features[*]}")"
+if [ "${1:-all}" != light ]; then
+    echo "trace-cli, features: parquet"
+    cargo test --quiet --package trace-cli --features parquet --test convert tables
+fi

@@ -422,3 +422,45 @@ fn nesting_is_that_of_the_rule_written_out() {
         }
     }
 }
+
+#[test]
+fn a_trace_is_read_the_same_however_it_arrives() {
+    struct InParts<'a>(&'a [u8], usize);
+    impl std::io::Read for InParts<'_> {
+        fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.1.min(room.len());
+            self.0.read(&mut room[..count])
+        }
+    }
+    let event = |ts: u32| {
+        format!(
+            r#"{{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": {ts}, "dur": 2,
+                "args": {{"Input Dims": [[2, {ts}]], "External id": {ts}}}}}"#
+        )
+    };
+    // Longer than what is looked at in one piece.
+    let events: Vec<String> = (0..8000).map(|number| event(number * 3)).collect();
+    let array = format!("\u{feff}[{}]", events.join(",\n"));
+    let object = format!(
+        r#"{{"schemaVersion": 1, "traceEvents": {}, "distributedInfo": {{"rank": 3}}}}"#,
+        array.trim_start_matches('\u{feff}')
+    );
+    let recorded = r#"{"operations": 1, "entries": [], "total_duration_us": 0.0, "metadata": {}}"#;
+    for text in [array.as_str(), &object, recorded] {
+        let whole = read::open(text.as_bytes()).map(|trace| RecordedExecutionTrace::from(&trace));
+        let whole = whole.map_err(|error| error.to_string());
+        for at_once in [1000, 65_537, usize::MAX] {
+            let parts = InParts(text.as_bytes(), at_once);
+            let read = read::Reader::new().read(parts);
+            let read = read.map(|trace| RecordedExecutionTrace::from(&trace));
+            assert_eq!(read.map_err(|error| error.to_string()), whole);
+        }
+    }
+    let cut = &object[..object.len() / 2];
+    let whole = read::open(cut.as_bytes()).unwrap_err();
+    let parts = read::Reader::new()
+        .read(InParts(cut.as_bytes(), 1000))
+        .unwrap_err();
+    assert_eq!(parts.position(), whole.position());
+    assert!(parts.to_string().contains("ends too early"), "{parts}");
+}

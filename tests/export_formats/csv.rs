@@ -27,7 +27,7 @@ fn shapes_tell_rows_apart() {
 }
 
 /// Fields of each record by RFC 4180.
-fn records(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn records(text: &str) -> Vec<Vec<String>> {
     let (mut records, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut chars) = (false, text.chars().peekable());
     while let Some(c) = chars.next() {

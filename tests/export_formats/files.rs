@@ -3,11 +3,13 @@ use serde_json::Value;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use trace_runtime::export::{self, ChromeTrace, DescribedJson, Exporter, PerfettoTrace};
-use trace_runtime::model::{NewEntry, TraceStoreBuilder};
+use trace_runtime::export::{
+    self, ChromeTrace, DescribedJson, Exporter, PerfettoTrace, Speedscope,
+};
+use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceStore, TraceView};
 
-/// The described JSON as a format whose viewers take only a few entries.
+/// The described JSON as a format whose viewers take only a few events.
 struct AtMost(usize);
 
 impl Exporter for AtMost {
@@ -19,7 +21,7 @@ impl Exporter for AtMost {
         "json"
     }
 
-    fn entry_limit(&self) -> Option<usize> {
+    fn event_limit(&self) -> Option<usize> {
         Some(self.0)
     }
 }
@@ -106,7 +108,7 @@ fn one_file_is_refused_where_viewers_would_give_up_and_the_error_says_what_to_do
     let error = export::write(&AtMost(10), &steps(), folder.join("run.json")).unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("30 entries") && text.contains("split it"),
+        text.contains("30 events") && text.contains("split it"),
         "{text}"
     );
     assert!(names(&folder).is_empty());
@@ -139,4 +141,112 @@ fn each_rank_gets_a_file_that_says_which_it_is() {
         let ops = text.matches("\"cat\":\"cpu_op\"").count();
         assert_eq!(ops, 3);
     }
+}
+
+/// Layers of three ops on a device, the inner ones inside of each other, each with an output.
+fn layers(count: i64) -> TraceStore {
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(Some(1), None, None);
+    let outputs: [(&[usize], trace_runtime::DType); 1] = [(&[8], trace_runtime::DType::F32)];
+    for start in (0..count).map(|layer| layer * 100) {
+        let mut parent = None;
+        for depth in 0..3 {
+            let length = 90 - 2 * depth;
+            let mut op = NewEntry::new("op", thread, start + depth as i64, length);
+            op.parent = parent;
+            op.device_id = Some("cuda:0");
+            op.outputs = &outputs;
+            parent = Some(builder.push(&op).unwrap());
+        }
+        builder.push_memory(&MemoryEvent {
+            at_ns: start + 50,
+            bytes: 64,
+            device_id: "cuda:0",
+            rank: None,
+            during: parent,
+            address: None,
+            allocated: None,
+        });
+    }
+    builder.finish()
+}
+
+/// Refused as one file, split into some of at most a million events, which have all of the entries.
+fn past_a_million(
+    exporter: &impl Exporter,
+    trace: &TraceStore,
+    events_in: fn(&str) -> (usize, usize),
+) {
+    let folder = folder(&format!("past-a-million-{}", exporter.extension()));
+    let path = folder.join(format!("run.{}", exporter.extension()));
+    let refused = export::write(exporter, trace, &path)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("split it") && refused.contains("Perfetto"),
+        "{refused}"
+    );
+    assert!(names(&folder).is_empty());
+    let written = export::write_split(exporter, trace, &path).unwrap();
+    let mut entries = 0;
+    for path in &written {
+        let (events, of_entries) = events_in(&fs::read_to_string(path).unwrap());
+        assert!((500_000..=1_000_000).contains(&events) || path == written.last().unwrap());
+        assert!(events <= 1_000_000, "{events}");
+        entries += of_entries;
+    }
+    assert_eq!(entries, trace.len());
+    assert_eq!(written.len(), 2);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_chrome_trace_has_at_most_a_million_events() {
+    past_a_million(&ChromeTrace::new(), &layers(70_000), |text| {
+        let count = |what: &str| text.matches(what).count();
+        let names = count("\"ph\":\"M\"");
+        (count("\n{\"ph\":") - names, count("\"cat\":\"cpu_op\""))
+    });
+}
+
+#[test]
+fn a_speedscope_file_has_at_most_a_million_events() {
+    past_a_million(&Speedscope, &layers(170_000), |text| {
+        let opened = text.matches("\"type\":\"O\"").count();
+        (opened + text.matches("\"type\":\"C\"").count(), opened)
+    });
+}
+
+#[test]
+fn a_directory_is_refused_and_a_link_stays_a_link() {
+    let folder = folder("odd-targets");
+    let refused = export::write(&DescribedJson, &two_ranks(), &folder).unwrap_err();
+    assert!(refused.to_string().contains("is a directory"), "{refused}");
+    assert!(names(&folder).is_empty());
+    #[cfg(unix)]
+    {
+        let (file, link) = (folder.join("run.json"), folder.join("latest.json"));
+        fs::write(&file, "before").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        export::write(&DescribedJson, &two_ranks(), &link).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(RecordedExecutionTrace::read(&file).is_ok());
+        assert_eq!(names(&folder), ["latest.json", "run.json"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_with_a_name_is_written_to_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let pipe = folder("pipe").join("run.json");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let read = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    export::write(&DescribedJson, &two_ranks(), &pipe).unwrap();
+    assert_eq!(read.join().unwrap(), two_ranks().to_json().unwrap() + "\n");
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use trace_runtime::export::FlameGraph;
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
 
-fn assert_is_svg(text: &str) {
+pub(crate) fn assert_is_svg(text: &str) {
     let options = roxmltree::ParsingOptions {
         allow_dtd: true,
         ..roxmltree::ParsingOptions::default()

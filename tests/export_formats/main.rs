@@ -1,5 +1,7 @@
 //! What every export promises, whatever the trace: it is valid, it nests, and its times are ours.
 
+#[path = "../support/arbitrary.rs"]
+mod arbitrary;
 mod chrome;
 mod collapsed;
 mod csv;
@@ -7,6 +9,7 @@ mod described_json;
 mod files;
 #[cfg(feature = "flamegraph")]
 mod flame_graph;
+mod hostile_names;
 #[cfg(feature = "parquet")]
 mod parquet_tables;
 mod perfetto;

@@ -10,7 +10,7 @@ use trace_runtime::export::parquet::{ParquetEntries, ParquetShapes};
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceView};
 
-fn rows<T: TraceView + ?Sized>(
+pub(crate) fn rows<T: TraceView + ?Sized>(
     exporter: &impl Exporter,
     trace: &T,
 ) -> (usize, Vec<HashMap<String, Field>>) {
@@ -30,7 +30,7 @@ fn bytes<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -> impl Chu
     Bytes::from(exported(exporter, trace))
 }
 
-fn text(field: &Field) -> &str {
+pub(crate) fn text(field: &Field) -> &str {
     match field {
         Field::Str(text) => text,
         other => panic!("text, not {other}"),

@@ -88,26 +88,26 @@ impl Message {
 }
 
 #[derive(Debug, Default)]
-struct Decoded {
-    tracks: BTreeMap<u64, (Option<u64>, String)>,
+pub(crate) struct Decoded {
+    pub(crate) tracks: BTreeMap<u64, (Option<u64>, String)>,
     /// Track, time, depth and what it says.
-    slices: Vec<Slice>,
+    pub(crate) slices: Vec<Slice>,
     counters: Vec<(u64, u64, u64)>,
 }
 
 #[derive(Debug)]
-struct Slice {
-    track: u64,
+pub(crate) struct Slice {
+    pub(crate) track: u64,
     start_ns: u64,
     end_ns: Option<u64>,
-    name: String,
+    pub(crate) name: String,
     above: Option<usize>,
-    args: HashMap<String, String>,
+    pub(crate) args: HashMap<String, String>,
     flows: Vec<u64>,
     arriving: Vec<u64>,
 }
 
-fn decode(bytes: &[u8]) -> Decoded {
+pub(crate) fn decode(bytes: &[u8]) -> Decoded {
     let mut decoded = Decoded::default();
     let mut strings: HashMap<(u64, u64), String> = HashMap::new();
     let mut open: HashMap<u64, Vec<usize>> = HashMap::new();

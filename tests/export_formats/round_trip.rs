@@ -1,56 +1,186 @@
-//! What a Chrome trace can carry is read back as it was; the described JSON carries everything, and is
-//! tested beside its exporter.
+//! What is exported in a format that can be read is read back as the trace that it was.
 
+use crate::arbitrary;
 use crate::random_trace::{exported, two_ranks};
 use proptest::prelude::*;
-use trace_runtime::export::ChromeTrace;
-use trace_runtime::model::{EntryView, NewEntry, TraceStoreBuilder};
-use trace_runtime::{DType, TraceStore, TraceView, read};
+use trace_runtime::export::{self, ChromeTrace, CollapsedStacks, DescribedJson, Exporter};
+use trace_runtime::model::{EntryView, MemoryEvent, NewEntry, TraceStoreBuilder};
+use trace_runtime::{
+    DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStore, TraceView, read,
+};
 
-/// What both sides must agree on, sorted because ops that begin at once have no order.
-fn facts<T: TraceView + ?Sized>(trace: &T) -> Vec<String> {
-    let describe = |view: EntryView<'_>| {
-        let parent = view
-            .parent()
-            .and_then(|step| trace.index_of_step(step))
-            .map(|index| {
-                let above: EntryView<'_> = trace.entry(index).into();
-                (above.operation(), above.start_ns(), above.thread())
-            });
-        let tensors = |tensors: trace_runtime::model::Tensors<'_>| {
-            let text = |tensor: trace_runtime::model::TensorView<'_>| {
-                format!("{}{:?}", tensor.dtype, tensor.dims)
-            };
-            tensors.map(text).collect::<Vec<_>>()
-        };
-        format!(
-            "{:?} {:?} +{} on {:?} of {:?} in {parent:?}: {:?} -> {:?} {:?}",
-            view.start_ns(),
-            view.operation(),
-            view.duration_ns(),
-            view.thread(),
-            view.rank(),
-            tensors(view.inputs()),
-            tensors(view.outputs()),
-            view.flops(),
-        )
-    };
-    let mut facts: Vec<String> = trace.views().map(describe).collect();
-    facts.sort();
-    facts
+fn read_back<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -> TraceStore {
+    read::open(&exported(exporter, trace)).expect("our own file")
 }
 
-fn read_back<T: TraceView + ?Sized>(trace: &T) -> TraceStore {
-    let exporter = ChromeTrace::new().without_device_rows();
-    read::open(&exported(&exporter, trace)).expect("our own file")
+/// An entry with its times rounded to nanoseconds, if they are times at all: Chrome's format has no
+/// more decimals.
+fn rounded(mut entry: RecordedTraceEntry) -> RecordedTraceEntry {
+    let view = EntryView::from(&entry);
+    let (start, duration) = (view.start_ns(), view.duration_ns());
+    let suspended = view.suspended_ns();
+    let near = |us: f64, ns: f64| (us * 1000.0 - ns).abs() <= 1.0;
+    let starts_near = match (entry.start_us, start) {
+        (Some(us), Some(ns)) => near(us, ns as f64),
+        _ => true,
+    };
+    if starts_near
+        && near(entry.duration_us, duration as f64)
+        && near(entry.suspended_us, suspended as f64)
+    {
+        entry.start_us = start.map(|ns| ns as f64 / 1000.0);
+        entry.duration_us = duration as f64 / 1000.0;
+        entry.suspended_us = suspended as f64 / 1000.0;
+    }
+    entry
+}
+
+fn to_the_nanosecond(trace: &TraceStore) -> String {
+    let mut trace = RecordedExecutionTrace::from(trace);
+    trace.entries = trace.entries.into_iter().map(rounded).collect();
+    arbitrary::text(&trace)
+}
+
+proptest! {
+    #[test]
+    fn any_trace_survives_a_chrome_trace_to_the_nanosecond(trace in arbitrary::trace()) {
+        let store = TraceStore::try_from(&trace).unwrap();
+        let expected = to_the_nanosecond(&store);
+        let bytes = exported(&ChromeTrace::new(), &store);
+        let back = read::open(&bytes).expect("our own file");
+        prop_assert_eq!(&to_the_nanosecond(&back), &expected);
+        prop_assert!(bytes == exported(&ChromeTrace::new(), &back), "written once more, it differs");
+        let bare = ChromeTrace::new().without_device_rows();
+        prop_assert_eq!(to_the_nanosecond(&read_back(&bare, &trace)), expected);
+    }
+
+    #[test]
+    fn any_trace_survives_the_described_json_as_it_is(trace in arbitrary::trace()) {
+        let store = TraceStore::try_from(&trace).unwrap();
+        for back in [read_back(&DescribedJson, &trace), read_back(&DescribedJson, &store)] {
+            let back = RecordedExecutionTrace::from(&back);
+            prop_assert_eq!(arbitrary::text(&back), arbitrary::text(&trace));
+        }
+    }
+
+    #[test]
+    fn a_damaged_chrome_trace_of_our_own_is_an_error_or_still_a_trace(
+        trace in arbitrary::trace(),
+        damage in proptest::collection::vec(
+            (any::<prop::sample::Index>(), prop::sample::select(b"{}[]\",:09e-x".to_vec())),
+            1..4,
+        ),
+    ) {
+        let mut bytes = exported(&ChromeTrace::new(), &trace);
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(read) = read::open(&bytes) {
+            exported(&ChromeTrace::new(), &read);
+            exported(&CollapsedStacks, &read);
+            read.report().to_markdown(3);
+        }
+    }
+
+    #[test]
+    fn any_recorded_trace_survives_a_chrome_trace_as_it_is(trace in recorded()) {
+        let back = read_back(&ChromeTrace::new(), &trace);
+        prop_assert_eq!(
+            RecordedExecutionTrace::from(&back),
+            RecordedExecutionTrace::from(&trace)
+        );
+    }
+}
+
+/// One entry with every field, on a device and under a parent on another thread.
+fn everything() -> RecordedExecutionTrace {
+    let mut trace = two_ranks()
+        .with_metadata("dropped", "3")
+        .with_metadata("long", "x".repeat(5000));
+    let mut entry = RecordedTraceEntry::new(6, "send")
+        .with_device_id("cuda:1")
+        .with_input_shapes(vec![vec![8], vec![]])
+        .with_output_shape(vec![8]);
+    entry.start_us = Some(50.001);
+    entry.duration_us = 7.999;
+    entry.suspended_us = 1.5;
+    entry.thread = Some(9);
+    entry.rank = Some(1);
+    entry.parent = Some(1);
+    entry.kind = Some(OpKind::Io);
+    entry.outcome = Outcome::Cancelled;
+    entry.more_outputs = vec![vec![2, 0]];
+    entry.output_dtypes = vec![DType::F16, DType::Bool];
+    entry.output_elements = 11;
+    entry.memory_bytes = 1;
+    entry.flops = Some(u64::MAX);
+    entry.bytes_moved = Some(0);
+    entry.meta = [("batch", "7"), ("", "\u{85}")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into();
+    trace.add_entry(entry);
+    trace
 }
 
 #[test]
-fn names_times_threads_ranks_parents_and_shapes_survive_a_chrome_trace() {
-    let trace = two_ranks();
-    let back = read_back(&trace);
-    assert_eq!(facts(&back), facts(&trace));
+fn a_chrome_trace_with_rows_of_devices_is_read_back_entry_for_entry() {
+    let trace = everything();
+    let text = String::from_utf8(exported(&ChromeTrace::new(), &trace)).unwrap();
+    assert!(text.contains("ncclDevKernel_all_reduce") && text.contains("cudaLaunchKernel"));
+    let back = read::open(text.as_bytes()).unwrap();
+    let store = TraceStore::try_from(&trace).unwrap();
+    assert_eq!(to_the_nanosecond(&back), to_the_nanosecond(&store));
     assert_eq!(back.thread_name(1), Some("main"));
+}
+
+#[test]
+fn what_an_allocator_said_is_read_back_unless_the_memory_was_left_out() {
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(Some(1), Some(1), None);
+    builder.push(&NewEntry::new("op", thread, 10, 5)).unwrap();
+    for (at_ns, device_id, rank) in [(-3, "cuda:0", Some(1)), (12, "n\npu", None)] {
+        builder.push_memory(&MemoryEvent {
+            at_ns,
+            bytes: -64,
+            device_id,
+            rank,
+            during: Some(0),
+            address: Some(u64::MAX),
+            allocated: None,
+        });
+    }
+    let store = builder.finish();
+    let back = read_back(&ChromeTrace::new(), &store);
+    assert!(back.memory_events().eq(store.memory_events()));
+    let without = read_back(&ChromeTrace::new().without_memory(), &store);
+    assert_eq!(without.memory_events().count(), 0);
+}
+
+#[test]
+fn the_parts_of_a_split_chrome_trace_are_read_back_as_the_entries_of_the_whole() {
+    let trace = everything();
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("read-ranks");
+    std::fs::create_dir_all(&folder).unwrap();
+    let exporter = ChromeTrace::new();
+    let written = export::write_ranks(&exporter, &trace, folder.join("run.json")).unwrap();
+    let mut entries: Vec<RecordedTraceEntry> = written
+        .iter()
+        .flat_map(|path| RecordedExecutionTrace::from(&read::trace(path).unwrap()).entries)
+        .collect();
+    entries.sort_by_key(|entry| entry.step);
+    let expected: Vec<_> = trace.entries.into_iter().map(rounded).collect();
+    assert_eq!(entries, expected);
+}
+
+#[test]
+fn a_file_of_a_later_version_is_read_like_that_of_another_profiler() {
+    let text = String::from_utf8(exported(&ChromeTrace::new(), &two_ranks())).unwrap();
+    let later = text.replace("\"version\": 1", "\"version\": 2");
+    assert_ne!(text, later);
+    let back = read::open(later.as_bytes()).unwrap();
+    assert!(back.metadata().contains_key("read.events"));
+    assert!(back.views().any(|view| view.operation() == "matmul"));
 }
 
 prop_compose! {
@@ -86,25 +216,4 @@ prop_compose! {
         }
         builder.finish()
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    #[test]
-    fn any_recorded_trace_survives_a_chrome_trace(trace in recorded()) {
-        prop_assert_eq!(facts(&read_back(&trace)), facts(&trace));
-    }
-}
-
-#[test]
-fn halves_of_characters_in_what_is_read_do_not_come_out_again() {
-    let file =
-        br#"{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "half \ud83e of a crab \udd80",
-        "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}"#;
-    let trace = read::open(file).expect("a name costs no trace");
-    let chrome = exported(&ChromeTrace::new(), &trace);
-    let chrome: serde_json::Value = serde_json::from_slice(&chrome).expect("valid JSON");
-    let events = chrome["traceEvents"].as_array().unwrap();
-    let op = events.iter().find(|event| event["ph"] == "X").unwrap();
-    assert_eq!(op["name"], "half \u{fffd} of a crab \u{fffd}");
 }

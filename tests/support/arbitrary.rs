@@ -32,14 +32,39 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
+const DTYPES: [DType; 28] = [
+    DType::Unknown,
+    DType::Bool,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::U128,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::I128,
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::F8E4M3,
+    DType::F8E5M2,
+    DType::F8E8M0,
+    DType::F6E2M3,
+    DType::F6E3M2,
+    DType::F4,
+    DType::I4,
+    DType::U4,
+    DType::I2,
+    DType::C64,
+    DType::C128,
+    DType::Quantized,
+];
+
 fn dtype() -> impl Strategy<Value = DType> {
-    prop::sample::select(vec![
-        DType::Unknown,
-        DType::F32,
-        DType::BF16,
-        DType::I64,
-        DType::F4,
-    ])
+    prop::sample::select(DTYPES.to_vec())
 }
 
 fn kind() -> impl Strategy<Value = Option<OpKind>> {
@@ -52,6 +77,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         Outcome::Error,
         Outcome::Panicked,
         Outcome::Cancelled,
+        Outcome::Unfinished,
     ])
 }
 
@@ -76,12 +102,12 @@ prop_compose! {
         duration_us in time(),
         odd_memory in prop::option::weighted(0.2, any::<usize>()),
         (start_us, suspended_us) in (prop::option::of(time()), prop_oneof![4 => Just(0.0), 1 => time().prop_map(f64::abs)]),
-        thread in prop::option::of(0u64..4),
+        thread in prop::option::of(prop_oneof![8 => 0u64..4, 1 => any::<u64>()]),
         kind in kind(),
         outcome in outcome(),
         (flops, bytes_moved) in (prop::option::of(any::<u64>()), prop::option::of(0u64..100)),
-        rank in prop::option::of(0u32..3),
-        meta in prop::collection::btree_map("[a-z]{1,4}", name(), 0..3),
+        rank in prop::option::of(prop_oneof![8 => 0u32..3, 1 => any::<u32>()]),
+        meta in prop::collection::btree_map(name(), name(), 0..3),
     ) -> RecordedTraceEntry {
         let mut entry = RecordedTraceEntry::new(0, operation);
         entry.input_shapes = input_shapes;
@@ -111,10 +137,28 @@ prop_compose! {
 }
 
 prop_compose! {
+    /// A line of what an allocator said.
+    fn memory_event()(
+        at_ns in prop_oneof![0i64..1_000_000, -100i64..0],
+        bytes in any::<i64>(),
+        rank in prop::option::of(0u64..3),
+        during in prop::option::of(0u64..40),
+        (address, allocated) in (prop::option::of(any::<u64>()), prop::option::of(any::<u64>())),
+        device in prop_oneof!["cpu", "cuda:[0-3]", "\\PC{0,8}", Just("\u{1b}[31m ".to_owned())],
+    ) -> String {
+        let known = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+        let numbers = [rank, during, address, allocated].map(known).join(" ");
+        format!("{at_ns} {bytes} {numbers} {device}\n")
+    }
+}
+
+prop_compose! {
     /// A trace whose steps are in order, mostly without gaps, with parents before their children.
     pub(crate) fn trace()(
         entries in prop::collection::vec((entry(), 0usize..50, prop::bool::weighted(0.1)), 0..30),
-        metadata in prop::collection::hash_map("[a-z]{1,6}", name(), 0..4),
+        mut metadata in prop::collection::hash_map(name(), name(), 0..4),
+        threads in prop::collection::vec((0u64..4, name()), 0..2),
+        memory in prop::collection::vec(memory_event(), 0..6),
         total in time(),
     ) -> RecordedExecutionTrace {
         let mut trace = RecordedExecutionTrace::new();
@@ -127,6 +171,14 @@ prop_compose! {
             step += 1;
             entry.parent = trace.entries.get(parent).map(|parent| parent.step);
             trace.entries.push(entry);
+        }
+        metadata.extend(
+            threads
+                .into_iter()
+                .map(|(thread, name)| (format!("thread.{thread}.name"), name)),
+        );
+        if !memory.is_empty() {
+            metadata.insert("memory.events".to_owned(), memory.concat());
         }
         trace.metadata = metadata;
         trace.total_duration_us = total;

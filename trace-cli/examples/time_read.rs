@@ -1,12 +1,16 @@
 //! Answers what HTA answers, in one process: `time_read TRACE…` loads each trace, plain or gzip, and
 //! prints its largest op, busy and idle time and overlap, then its peak memory. `scripts/compare-hta.sh` times it.
 
+use flate2::bufread::GzDecoder;
 use std::error::Error;
-use std::io::Read as _;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
+use trace_runtime::TraceStore;
 use trace_runtime::analyze::{activity, by_op};
+use trace_runtime::read::Reader;
 use trace_runtime::report::{duration, percent};
-use trace_runtime::{TraceStore, read};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
@@ -36,16 +40,13 @@ fn peak_memory() -> Option<u64> {
 }
 
 fn load(path: &str) -> Result<TraceStore, Box<dyn Error>> {
-    let bytes = std::fs::read(path)?;
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(read::open(&bytes)?);
+    let reader = Reader::new();
+    let file = File::open(path)?;
+    if Path::new(path).extension() != Some("gz".as_ref()) {
+        return Ok(reader.read(file)?);
     }
-    let size = bytes
-        .last_chunk()
-        .map_or(0, |size| u32::from_le_bytes(*size));
-    let mut plain = Vec::with_capacity(size as usize);
-    flate2::bufread::GzDecoder::new(bytes.as_slice()).read_to_end(&mut plain)?;
-    Ok(read::open(&plain)?)
+    let file = BufReader::with_capacity(1 << 16, file);
+    Ok(reader.read(GzDecoder::new(file))?)
 }
 
 fn answer(path: &str) -> Result<String, String> {

@@ -199,9 +199,15 @@ pub(crate) struct Target {
     /// The format [default: by the ending of the output, else json]
     #[arg(long, value_enum)]
     pub(crate) to: Option<TraceFormat>,
-    /// Write to this file instead of standard output
+    /// Write to this file instead of standard output, compressed if it ends in `.gz`
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write as many files as viewers need, which take a million events each, and list them
+    #[arg(long, requires = "output")]
+    pub(crate) split: bool,
+    /// Write a file for each rank, as HTA wants it, and list them
+    #[arg(long, requires = "output")]
+    pub(crate) by_rank: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -218,6 +224,12 @@ pub(crate) enum TraceFormat {
     Collapsed,
     /// A flame graph
     Svg,
+    /// A table of ops by input shapes, for spreadsheets
+    Csv,
+    /// A table of entries for `DuckDB`, Polars and Spark, where `optrace` was built with it
+    Parquet,
+    /// A table of ops by input shapes for the same
+    ParquetShapes,
 }
 
 #[derive(Debug, clap::Args)]

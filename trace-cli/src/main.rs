@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod compression;
 mod failure;
 mod input;
 mod output;

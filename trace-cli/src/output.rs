@@ -11,8 +11,14 @@ use trace_runtime::report::{Colour, Table, TextStyle};
 /// The width of text that goes to no terminal.
 const PLAIN_WIDTH: usize = 80;
 
+/// The file that was named; none where standard output was, as `-`.
+pub(crate) fn file(named: Option<&Path>) -> Option<&Path> {
+    named.filter(|path| path.as_os_str() != "-")
+}
+
 /// Writes the whole answer at once, so that a pipe closed early is met in one place.
 pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    let path = file(path);
     let written = if let Some(path) = path {
         fs::write(path, bytes)
     } else {
@@ -24,7 +30,7 @@ pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
 
 /// How to lay text out for where it goes.
 pub(crate) fn style(layout: &Layout) -> TextStyle {
-    let to_terminal = layout.output.is_none() && io::stdout().is_terminal();
+    let to_terminal = file(layout.output.as_deref()).is_none() && io::stdout().is_terminal();
     let terminal = || {
         let (width, _) = terminal_size::terminal_size()?;
         to_terminal.then_some(usize::from(width.0))

@@ -1,6 +1,6 @@
 //! A line on standard error that says how far a long read is. Short ones and pipes never see it.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,7 +56,7 @@ impl Progress {
         Progress { state, line }
     }
 
-    /// Counts what is done; the reader adds to it.
+    /// How much is done; see [`Counted`].
     pub(crate) fn done(&self) -> &AtomicUsize {
         &self.state.done
     }
@@ -65,6 +65,18 @@ impl Progress {
     pub(crate) fn begin(&self, total: usize) {
         self.state.done.store(0, Ordering::Relaxed);
         self.state.total.store(total, Ordering::Relaxed);
+    }
+}
+
+/// Counts what comes out of a source.
+#[derive(Debug)]
+pub(crate) struct Counted<'a, R>(pub(crate) R, pub(crate) &'a AtomicUsize);
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(room)?;
+        self.1.fetch_add(count, Ordering::Relaxed);
+        Ok(count)
     }
 }
 

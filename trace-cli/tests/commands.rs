@@ -4,7 +4,6 @@ mod process;
 
 use process::{Folder, optrace, optrace_reading, optrace_unheard, torch_trace, trace_of};
 use std::io::Write as _;
-use std::path::Path;
 
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
@@ -65,7 +64,10 @@ fn a_report_is_one_line_and_then_tables() {
     let trace = folder.file("t.json", torch_trace(1));
     let text = optrace(&["report", &trace]).fine();
     assert!(text.starts_with("sgemm is 100 % of device time"), "{text}");
-    assert!(text.contains("8 runtime calls"), "{text}");
+    assert!(
+        text.contains("left out of the file: runtime calls (8)"),
+        "{text}"
+    );
     assert!(text.contains("aten::mm [64×32]·[32×8]"), "{text}");
     assert!(!text.contains('\u{1b}'));
 
@@ -245,40 +247,6 @@ fn ranks_merge_into_one_trace() {
 }
 
 #[test]
-fn a_trace_is_converted_to_every_format_and_back() {
-    let folder = Folder::new();
-    let trace = folder.file("t.json", torch_trace(1));
-    let ops = |path: &str| optrace(&["report", path, "--format", "csv"]).fine();
-    let output = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-
-    let json = output("own.json");
-    optrace(&["convert", &trace, "-o", &json]).fine();
-    assert_eq!(ops(&json), ops(&trace));
-
-    let chrome = output("kineto.chrome.json");
-    optrace(&["convert", &trace, "-o", &chrome]).fine();
-    assert!(ops(&chrome).contains("aten::mm"));
-
-    assert!(
-        optrace(&["convert", &trace, "--to", "collapsed"])
-            .fine()
-            .contains(";aten::mm ")
-    );
-    assert!(
-        optrace(&["convert", &trace, "--to", "speedscope"])
-            .fine()
-            .contains("speedscope")
-    );
-    for name in ["t.pftrace", "t.svg"] {
-        let path = output(name);
-        optrace(&["convert", &trace, "-o", &path]).fine();
-        assert!(Path::new(&path).metadata().unwrap().len() > 100);
-    }
-    let nowhere = optrace(&["convert", &trace, "-o", &output("no/such/folder.json")]).trouble();
-    assert!(nowhere.contains("no/such/folder.json"), "{nowhere}");
-}
-
-#[test]
 fn compressed_files_and_standard_input_read_the_same() {
     let folder = Folder::new();
     let json = torch_trace(1);
@@ -341,5 +309,30 @@ fn nobody_listening_is_no_trouble() {
 fn completions_are_made_for_the_common_shells() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(optrace(&["completions", shell]).fine().contains("optrace"));
+    }
+}
+
+#[test]
+fn the_first_line_is_a_sentence_and_no_row_of_a_table() {
+    let folder = Folder::new();
+    let event = |name: &str, ms: u64| {
+        let us = ms * 1000;
+        format!(r#"[{{"ph": "X", "name": "{name}", "pid": 1, "tid": 1, "ts": 0, "dur": {us}}}]"#)
+    };
+    let slow = folder.file("slow.json", event("matmul", 2000));
+    let fast = folder.file("fast.json", event("matmul", 1000));
+    for (args, line) in [
+        (&["tree", &slow][..], "2.00 s of ops, by who called them"),
+        (
+            &["timeline", &slow],
+            "2.00 s from the first start to the last end, left to right",
+        ),
+        (
+            &["diff", &slow, &fast],
+            "no op that matters got slower by more than 5.0 %; time in ops 2.00 s → 1.00 s",
+        ),
+    ] {
+        let said = optrace(args).fine();
+        assert_eq!(said.lines().next(), Some(line), "{said}");
     }
 }

@@ -1,8 +1,8 @@
-//! Exports a large trace in every streamed format and prints the rate and the peak of memory, beside
+//! Exports a large trace in every format and prints the rate and the peak of memory, beside
 //! `cat` of the same bytes.
 //!
 //! ```text
-//! cargo run --release -p trace-runtime --features parquet --example export_rate -- [ENTRIES] [FOLDER]
+//! cargo run --release -p trace-runtime --features flamegraph,parquet --example export_rate -- [ENTRIES] [FOLDER]
 //! ```
 //!
 //! Ten million entries by default, written below the folder for temporary files. Linux only: memory is
@@ -13,7 +13,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use trace_runtime::export::{ChromeTrace, DescribedJson, Exporter, PerfettoTrace, Speedscope};
+use trace_runtime::export::{
+    ChromeTrace, CollapsedStacks, CsvTable, DescribedJson, Exporter, PerfettoTrace, Speedscope,
+};
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{DType, TraceError, TraceStore};
 
@@ -39,11 +41,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     bench.run("Perfetto", &PerfettoTrace)?;
     bench.run("speedscope", &Speedscope)?;
     bench.run("described JSON", &DescribedJson)?;
+    bench.run("collapsed stacks", &CollapsedStacks)?;
+    #[cfg(feature = "flamegraph")]
+    bench.run("flame graph", &trace_runtime::export::FlameGraph::new())?;
+    bench.run("CSV by shape", &CsvTable::ByShape)?;
     #[cfg(feature = "parquet")]
-    bench.run(
-        "Parquet entries",
-        &trace_runtime::export::parquet::ParquetEntries,
-    )?;
+    {
+        use trace_runtime::export::parquet::{ParquetEntries, ParquetShapes};
+        bench.run("Parquet entries", &ParquetEntries)?;
+        bench.run("Parquet shapes", &ParquetShapes)?;
+    }
     Ok(())
 }
 

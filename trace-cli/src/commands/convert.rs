@@ -1,67 +1,204 @@
 //! `optrace convert`: the same trace in another format.
 
+use super::gzip::Gzip;
 use crate::args::{ConvertArgs, Target, TraceFormat};
 use crate::failure::Failure;
-use crate::input;
-use std::path::Path;
+use crate::{input, output};
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
 use trace_runtime::TraceStore;
 use trace_runtime::export::{
-    self, ChromeTrace, CollapsedStacks, DescribedJson, Exporter, FlameGraph, PerfettoTrace,
-    Speedscope,
+    self, ChromeTrace, CollapsedStacks, CsvTable, DescribedJson, Exporter, FlameGraph,
+    PerfettoTrace, Speedscope,
 };
 
 pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
+    // A mistake in the command line should not take as long as reading the trace.
+    let destination = Destination::of(&args.target)?;
     let trace = input::load(&args.file, args.reading)?;
-    write(&trace, &args.target)
+    destination.write(&trace)
 }
 
-/// Writes a trace where and how it was asked for.
-pub(super) fn write(trace: &TraceStore, target: &Target) -> Result<(), Failure> {
-    let output = target.output.as_deref();
-    let format = target
-        .to
-        .or_else(|| output.and_then(by_ending))
-        .unwrap_or(TraceFormat::Json);
-    match format {
-        TraceFormat::Json => export_to(&DescribedJson, trace, output),
-        TraceFormat::Chrome => export_to(&ChromeTrace::new(), trace, output),
-        TraceFormat::Perfetto => export_to(&PerfettoTrace, trace, output),
-        TraceFormat::Speedscope => export_to(&Speedscope, trace, output),
-        TraceFormat::Collapsed => export_to(&CollapsedStacks, trace, output),
-        TraceFormat::Svg => export_to(&FlameGraph::new(), trace, output),
+/// Where a trace goes, and how.
+pub(super) struct Destination<'a> {
+    format: TraceFormat,
+    /// None for standard output.
+    path: Option<&'a Path>,
+    files: Files,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    One,
+    Split,
+    ByRank,
+}
+
+impl<'a> Destination<'a> {
+    pub(super) fn of(target: &'a Target) -> Result<Destination<'a>, Failure> {
+        let path = output::file(target.output.as_deref());
+        let files = match (target.by_rank, target.split) {
+            (true, _) => Files::ByRank,
+            (false, true) => Files::Split,
+            (false, false) => Files::One,
+        };
+        if path.is_none() && files != Files::One {
+            return Err(Failure::Told(
+                "several files do not fit through standard output; name one with `--output`".into(),
+            ));
+        }
+        let format = match (target.to, path) {
+            (Some(format), _) => format,
+            (None, None) => TraceFormat::Json,
+            (None, Some(path)) => by_ending(path).ok_or_else(|| unknown_ending(path))?,
+        };
+        if let Some(path) = path.filter(|path| ends_in(path, ".zst")) {
+            return Err(Failure::Told(format!(
+                "{}: zstd is read here and not written; end it in `.gz`, or pipe `--output -` to `zstd`",
+                path.display()
+            )));
+        }
+        let tabular = matches!(format, TraceFormat::Parquet | TraceFormat::ParquetShapes);
+        if tabular && cfg!(not(feature = "parquet")) {
+            return Err(without_parquet());
+        }
+        if path.is_none() && is_binary(format) && std::io::stdout().is_terminal() {
+            return Err(Failure::Told(
+                "this format is binary and standard output a terminal; name a file with `--output`"
+                    .into(),
+            ));
+        }
+        Ok(Destination {
+            format,
+            path,
+            files,
+        })
+    }
+
+    pub(super) fn write(&self, trace: &TraceStore) -> Result<(), Failure> {
+        match self.format {
+            TraceFormat::Json => self.export(&DescribedJson, trace),
+            TraceFormat::Chrome => self.export(&ChromeTrace::new(), trace),
+            TraceFormat::Perfetto => self.export(&PerfettoTrace, trace),
+            TraceFormat::Speedscope => self.export(&Speedscope, trace),
+            TraceFormat::Collapsed => self.export(&CollapsedStacks, trace),
+            TraceFormat::Svg => self.export(&FlameGraph::new(), trace),
+            TraceFormat::Csv => self.export(&CsvTable::ByShape, trace),
+            #[cfg(feature = "parquet")]
+            TraceFormat::Parquet => self.export(&export::parquet::ParquetEntries, trace),
+            #[cfg(feature = "parquet")]
+            TraceFormat::ParquetShapes => self.export(&export::parquet::ParquetShapes, trace),
+            #[cfg(not(feature = "parquet"))]
+            TraceFormat::Parquet | TraceFormat::ParquetShapes => Err(without_parquet()),
+        }
+    }
+
+    fn export(&self, exporter: &impl Exporter, trace: &TraceStore) -> Result<(), Failure> {
+        match self.path {
+            Some(path) if ends_in(path, ".gz") => self.export_to(&Gzip(exporter), trace, path),
+            Some(path) => self.export_to(exporter, trace, path),
+            None => {
+                refuse_too_many(exporter, trace, "standard output")?;
+                let stdout = std::io::stdout().lock();
+                exporter
+                    .export(trace, stdout)
+                    .map_err(|error| Failure::write(None, error))
+            }
+        }
+    }
+
+    fn export_to(
+        &self,
+        exporter: &impl Exporter,
+        trace: &TraceStore,
+        path: &Path,
+    ) -> Result<(), Failure> {
+        let written = match self.files {
+            Files::ByRank => export::write_ranks(exporter, trace, path)?,
+            Files::Split => export::write_split(exporter, trace, path)?,
+            Files::One => {
+                refuse_too_many(exporter, trace, &path.display().to_string())?;
+                return Ok(export::write(exporter, trace, path)?);
+            }
+        };
+        let line = |path: &PathBuf| format!("{}\n", path.display());
+        output::write(
+            None,
+            written.iter().map(line).collect::<String>().as_bytes(),
+        )
     }
 }
 
-fn export_to(
+fn without_parquet() -> Failure {
+    Failure::Told(
+        "this `optrace` was built without Parquet; build it with `--features parquet`".into(),
+    )
+}
+
+fn refuse_too_many(
     exporter: &impl Exporter,
     trace: &TraceStore,
-    path: Option<&Path>,
+    place: &str,
 ) -> Result<(), Failure> {
-    if let Some(path) = path {
-        return Ok(export::write(exporter, trace, path)?);
+    let events = export::event_count(exporter, trace);
+    match exporter.event_limit() {
+        Some(limit) if events > limit => Err(Failure::Told(format!(
+            "{place}: the trace would make {events} events, and viewers of this format stop at about \
+             {limit}; add `--split` for several files, or convert it `--to perfetto`, which has no limit"
+        ))),
+        _ => Ok(()),
     }
-    let stdout = std::io::stdout().lock();
-    exporter
-        .export(trace, stdout)
-        .map_err(|error| Failure::write(None, error))
 }
 
+const ENDINGS: [(&str, TraceFormat); 13] = [
+    (".speedscope.json", TraceFormat::Speedscope),
+    (".chrome.json", TraceFormat::Chrome),
+    (".pt.trace.json", TraceFormat::Chrome),
+    (".json", TraceFormat::Json),
+    (".pftrace", TraceFormat::Perfetto),
+    (".perfetto-trace", TraceFormat::Perfetto),
+    (".collapsed", TraceFormat::Collapsed),
+    (".folded", TraceFormat::Collapsed),
+    (".svg", TraceFormat::Svg),
+    (".csv", TraceFormat::Csv),
+    (".shapes.parquet", TraceFormat::ParquetShapes),
+    (".parquet", TraceFormat::Parquet),
+    (".pq", TraceFormat::Parquet),
+];
+
+/// The format that the end of a name says, before that of a compression.
 fn by_ending(path: &Path) -> Option<TraceFormat> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let endings = [
-        (".speedscope.json", TraceFormat::Speedscope),
-        (".chrome.json", TraceFormat::Chrome),
-        (".pt.trace.json", TraceFormat::Chrome),
-        (".pftrace", TraceFormat::Perfetto),
-        (".perfetto-trace", TraceFormat::Perfetto),
-        (".collapsed", TraceFormat::Collapsed),
-        (".folded", TraceFormat::Collapsed),
-        (".svg", TraceFormat::Svg),
-    ];
-    endings
+    let name = lower_case(path);
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let name = name.strip_suffix(".zst").unwrap_or(name);
+    ENDINGS
         .into_iter()
         .find(|(ending, _)| name.ends_with(ending))
         .map(|(_, format)| format)
+}
+
+fn unknown_ending(path: &Path) -> Failure {
+    let known = ENDINGS.map(|(ending, _)| format!("`{ending}`")).join(", ");
+    Failure::Told(format!(
+        "{}: its ending names no format; say one with `--to`, or end it in {known}",
+        path.display()
+    ))
+}
+
+fn ends_in(path: &Path, ending: &str) -> bool {
+    lower_case(path).ends_with(ending)
+}
+
+fn lower_case(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().to_ascii_lowercase()
+}
+
+fn is_binary(format: TraceFormat) -> bool {
+    matches!(
+        format,
+        TraceFormat::Perfetto | TraceFormat::Parquet | TraceFormat::ParquetShapes
+    )
 }
 
 #[cfg(test)]
@@ -74,6 +211,13 @@ mod tests {
         assert_eq!(format("a/run.SVG"), Some(TraceFormat::Svg));
         assert_eq!(format("run.speedscope.json"), Some(TraceFormat::Speedscope));
         assert_eq!(format("run.pftrace"), Some(TraceFormat::Perfetto));
-        assert_eq!(format("run.json"), None);
+        assert_eq!(format("run.chrome.json.gz"), Some(TraceFormat::Chrome));
+        assert_eq!(
+            format("run.shapes.parquet"),
+            Some(TraceFormat::ParquetShapes)
+        );
+        assert_eq!(format("run.json"), Some(TraceFormat::Json));
+        assert_eq!(format("run.json/no-ending"), None);
+        assert_eq!(format("run.gz"), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::args::{DiffArgs, Format};
 use crate::failure::Failure;
 use crate::{input, output};
 use trace_runtime::analyze::{self, DiffRow, TraceDiff};
-use trace_runtime::report::{Column, Table, duration, percent, printable, shapes};
+use trace_runtime::report::{Column, Table, duration, percent, printable, prose, shapes};
 
 pub(super) fn run(args: &DiffArgs) -> Result<Verdict, Failure> {
     let both = input::load_all(&[&args.before, &args.after], args.reading)?;
@@ -35,7 +35,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, Failure> {
 
 fn answer(diff: &TraceDiff, fail_over: Option<f64>) -> String {
     let (before, after) = diff.total_ns;
-    let totals = format!("time in ops {} → {}", duration(before), duration(after));
+    let [before, after] = [before, after].map(|total| prose(&duration(total)));
+    let totals = format!("time in ops {before} → {after}");
     let share = fail_over.unwrap_or(diff.threshold);
     let slower: Vec<&DiffRow> = diff.slowdowns_over(share).collect();
     let Some(worst) = slower.first() else {

@@ -4,7 +4,7 @@ use crate::args::{Format, MemoryArgs};
 use crate::failure::Failure;
 use crate::{input, output};
 use trace_runtime::analyze::{LiveMemory, live_memory};
-use trace_runtime::report::{Column, Table, bytes, duration, percent, printable};
+use trace_runtime::report::{Column, Table, bytes, duration, percent, printable, prose};
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// What the other columns and the gaps of the table take.
@@ -33,7 +33,8 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
         None => "the trace says nothing of memory: no outputs, no allocations".to_owned(),
         Some(most) => {
             let bound = if most.upper_bound { " at most" } else { "" };
-            format!("peak {}{bound} on {}", bytes(most.peak_bytes), name(most))
+            let peak = prose(&bytes(most.peak_bytes));
+            format!("peak {peak}{bound} on {}", name(most))
         }
     };
     output::tables(&args.layout, &line, &tables, || {

@@ -1,6 +1,6 @@
 //! `optrace merge`: one trace of several ranks.
 
-use super::convert;
+use super::convert::Destination;
 use crate::args::MergeArgs;
 use crate::failure::Failure;
 use crate::input;
@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use trace_runtime::TraceStore;
 
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
+    let destination = Destination::of(&args.target)?;
     let paths: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
     let traces = input::load_all(&paths, args.reading)?;
     let merged = TraceStore::merge(&traces)?;
-    convert::write(&merged, &args.target)
+    destination.write(&merged)
 }

@@ -4,6 +4,7 @@ mod completions;
 mod convert;
 mod diff;
 mod flame;
+mod gzip;
 mod memory;
 mod merge;
 mod report;
@@ -14,7 +15,7 @@ use crate::args::{Args, Command};
 use crate::failure::Failure;
 use std::process::ExitCode;
 use trace_runtime::read::LEFT_OUT_PREFIX;
-use trace_runtime::report::printable;
+use trace_runtime::report::{count, printable};
 use trace_runtime::{TraceStore, TraceView as _};
 
 /// How a command that was done ended.
@@ -54,12 +55,16 @@ fn left_out(trace: &TraceStore) -> Option<String> {
     let mut parts: Vec<(&str, &str)> = trace
         .metadata()
         .iter()
-        .filter_map(|(key, count)| Some((key.strip_prefix(LEFT_OUT_PREFIX)?, count.as_str())))
+        .filter_map(|(key, number)| Some((key.strip_prefix(LEFT_OUT_PREFIX)?, number.as_str())))
         .collect();
     parts.sort_unstable();
     let parts: Vec<String> = parts
         .into_iter()
-        .map(|(what, count)| printable(&format!("{count} {what}")))
+        .map(|(what, number)| {
+            // Behind the noun, which is in the plural whatever the number is.
+            let number = number.parse().map_or_else(|_| number.to_owned(), count);
+            printable(&format!("{what} ({number})"))
+        })
         .collect();
     (!parts.is_empty()).then(|| format!("left out of the file: {}", parts.join(", ")))
 }

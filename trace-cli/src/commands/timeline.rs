@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{input, output};
 use std::collections::BTreeMap;
 use trace_runtime::analyze::Intervals;
-use trace_runtime::report::{Column, Table, duration, percent, printable};
+use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 use trace_runtime::{TraceStore, TraceView as _};
 
 /// How full a stretch of time is, from nothing to all of it.
@@ -46,7 +46,7 @@ pub(super) fn run(args: &TimelineArgs) -> Result<(), Failure> {
     };
     let line = format!(
         "{} from the first start to the last end, left to right",
-        duration(span)
+        prose(&duration(span))
     );
     output::tables(&args.layout, &line, &[table], || json(&rows))
 }

@@ -4,7 +4,7 @@ use crate::args::{Format, TreeArgs};
 use crate::failure::Failure;
 use crate::{input, output};
 use trace_runtime::analyze::{CallNode, CallTree, call_tree};
-use trace_runtime::report::{Column, Table, duration, percent, printable};
+use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 
 /// Deeper ops are not moved further in: their names would leave the screen.
 const DEEPEST_INDENT: usize = 24;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
         }),
         footnote: None,
     };
-    let line = format!("{} of ops, by who called them", duration(whole));
+    let line = format!("{} of ops, by who called them", prose(&duration(whole)));
     output::tables(&args.layout, &line, &[table], || {
         let nodes = shown.iter().map(|&node| node.clone()).collect();
         serde_json::to_string_pretty(&CallTree { nodes })

@@ -9,6 +9,7 @@ use super::nesting::{Nesting, active_ns, parent_index};
 use super::row_key::{ByOp, ByShape, RowKey};
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
+use std::cell::OnceCell;
 
 /// All executions of one op, or of one op with the same input shapes.
 ///
@@ -121,19 +122,14 @@ where
     let mut rule = CommunicationRule::default();
     let mut communicating = Grouping::new();
     let launching = launching(trace, grouping.keys().iter().any(RowKey::accelerator));
-    let mut classes: Vec<Option<Option<OpClass>>> = vec![None; sums.len()];
+    let mut works = Works::new(sums.len());
     for (index, view) in trace.views().enumerate() {
         let group = groups[index] as usize;
         let sum = &mut sums[group];
         let outermost = !inside.get(index).is_some_and(|&inside| inside);
         sum.add(&view, nesting.self_ns(index, &view), outermost);
-        let mut class = None;
-        if view.inputs().next().is_some() {
-            // Only now: a kernel's name may be long, and without shapes says nothing.
-            class = *classes[group].get_or_insert_with(|| OpClass::of(view.operation()));
-        }
         let launches = launching.get(index).is_some_and(|&launches| launches);
-        sum.add_work(&view, class, launches);
+        sum.add_work(&view, works.of(&view, group), launches);
         let communicates = communicating.group(&view, |view| rule.holds(view).then_some(()));
         sum.communication |= communicates != NONE;
     }
@@ -191,25 +187,22 @@ impl RowSums {
         }
     }
 
-    fn add_work(&mut self, view: &EntryView<'_>, class: Option<OpClass>, launches: bool) {
+    fn add_work(&mut self, view: &EntryView<'_>, work: Work, launches: bool) {
         let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
-        let bytes = bytes_moved(view);
+        let bytes = work.bytes(view);
         add(&mut self.bytes_moved, bytes);
-        let (flops, inferred) = match view.flops() {
-            Some(given) => (Some(given), false),
-            None => (class.and_then(|class| flops_of(class, view)), true),
-        };
-        if let Some(flops) = flops {
+        if let Some(flops) = work.flops {
             add(&mut self.flops, flops);
             add(&mut self.working_bytes, bytes);
-            self.inferred |= inferred;
+            self.inferred |= work.inferred;
         }
         if !launches {
+            let ns = active_ns(view);
             add(&mut self.rated.bytes, bytes);
-            add(&mut self.rated.bytes_ns, active_ns(view));
-            if let Some(flops) = flops {
+            add(&mut self.rated.bytes_ns, ns);
+            if let Some(flops) = work.flops {
                 add(&mut self.rated.flops, flops);
-                add(&mut self.rated.flops_ns, active_ns(view));
+                add(&mut self.rated.flops_ns, ns);
             }
         }
     }
@@ -274,10 +267,66 @@ pub(crate) fn is_accelerator(view: &EntryView<'_>) -> bool {
 
 /// Bytes read and written: as given, else every input and output once.
 pub(crate) fn bytes_moved(view: &EntryView<'_>) -> u64 {
-    view.bytes_moved().unwrap_or_else(|| {
-        let read = view
-            .inputs()
-            .fold(0u64, |sum, input| sum.saturating_add(input.bytes() as u64));
-        read.saturating_add(view.memory_bytes() as u64)
-    })
+    Work::of(view, || None).bytes(view)
+}
+
+/// What an execution takes, as far as its op, kind, device and tensors say.
+#[derive(Clone, Copy)]
+struct Work {
+    given_bytes: Option<u64>,
+    input_bytes: u64,
+    flops: Option<u64>,
+    inferred: bool,
+}
+
+impl Work {
+    fn of(view: &EntryView<'_>, class: impl FnOnce() -> Option<OpClass>) -> Work {
+        let mut inputs = view.inputs().peekable();
+        // A kernel's name may be long, and without shapes says nothing.
+        let class = inputs.peek().and_then(|_| class());
+        let given = view.flops();
+        Work {
+            given_bytes: view.bytes_moved(),
+            input_bytes: inputs.fold(0, |sum, input| sum.saturating_add(input.bytes() as u64)),
+            flops: given.or_else(|| flops_of(class?, view)),
+            inferred: given.is_none(),
+        }
+    }
+
+    fn bytes(&self, view: &EntryView<'_>) -> u64 {
+        let both = || self.input_bytes.saturating_add(view.memory_bytes() as u64);
+        self.given_bytes.unwrap_or_else(both)
+    }
+}
+
+/// Finds out about each op and each signature once, where the storage numbers those.
+struct Works {
+    classes: Vec<OnceCell<Option<OpClass>>>,
+    by_signature: Vec<Option<Work>>,
+}
+
+impl Works {
+    fn new(groups: usize) -> Works {
+        Works {
+            classes: vec![OnceCell::new(); groups],
+            by_signature: Vec::new(),
+        }
+    }
+
+    fn of(&mut self, view: &EntryView<'_>, group: usize) -> Work {
+        let class = &self.classes[group];
+        let find = || {
+            Work::of(view, || {
+                *class.get_or_init(|| OpClass::of(view.operation()))
+            })
+        };
+        let Some(signature) = view.signature() else {
+            return find();
+        };
+        let signature = signature as usize;
+        if signature >= self.by_signature.len() {
+            self.by_signature.resize(signature + 1, None);
+        }
+        *self.by_signature[signature].get_or_insert_with(find)
+    }
 }

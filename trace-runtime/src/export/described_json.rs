@@ -2,12 +2,14 @@
 
 use super::Exporter;
 use crate::model::json_struct::Wire;
-use crate::model::memory::{EVENTS_KEY, write_events};
+use crate::model::memory::{EVENTS_KEY, EventLines};
 use crate::model::view::thread_name_key;
 use crate::model::{SCHEMA_VERSION, TraceView};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::{self, BufWriter, Write};
 
 /// Writes what [`RecordedExecutionTrace::to_json`](crate::RecordedExecutionTrace::to_json) returns,
@@ -45,29 +47,48 @@ impl<T: TraceView + ?Sized> Serialize for Streamed<'_, T> {
         map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
         map.serialize_entry("entries", &Entries(self))?;
         map.serialize_entry("total_duration_us", &Wire(&self.trace.total_duration_us()))?;
-        map.serialize_entry("metadata", &self.metadata())?;
+        map.serialize_entry("metadata", &Metadata(self))?;
         map.end()
     }
 }
 
-impl<T: TraceView + ?Sized> Streamed<'_, T> {
-    fn metadata(&self) -> BTreeMap<String, String> {
-        let mut metadata: BTreeMap<String, String> = self
-            .trace
+/// Written behind the entries, when their threads are known.
+struct Metadata<'a, T: ?Sized>(&'a Streamed<'a, T>);
+
+impl<T: TraceView + ?Sized> Serialize for Metadata<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Metadata(Streamed { trace, threads }) = self;
+        let mut metadata: BTreeMap<Cow<'_, str>, &str> = trace
             .metadata()
             .iter()
-            .map(|(key, value)| (key.clone(), value.clone()))
+            .map(|(key, value)| (key.into(), value.as_str()))
             .collect();
-        for &thread in self.threads.borrow().iter() {
-            if let Some(name) = self.trace.thread_name(thread) {
-                metadata.insert(thread_name_key(thread), name.to_owned());
+        for &thread in threads.borrow().iter() {
+            if let Some(name) = trace.thread_name(thread) {
+                metadata.insert(thread_name_key(thread).into(), name);
             }
         }
-        if self.trace.memory_events().next().is_some() {
-            let events = write_events(self.trace.memory_events());
-            metadata.insert(EVENTS_KEY.to_owned(), events);
+        if trace.memory_events().next().is_some() {
+            metadata.insert(EVENTS_KEY.into(), "");
         }
-        metadata
+        let mut map = serializer.serialize_map(Some(metadata.len()))?;
+        for (key, value) in metadata {
+            if key == EVENTS_KEY && value.is_empty() {
+                map.serialize_entry(&key, &Text(EventLines(*trace)))?;
+            } else {
+                map.serialize_entry(&key, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// What prints itself, as a string that is never whole in memory.
+struct Text<T>(T);
+
+impl<T: fmt::Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
     }
 }
 

@@ -17,15 +17,25 @@ pub fn write<T: TraceView + ?Sized>(
     path: impl AsRef<Path>,
 ) -> Result<(), TraceError> {
     let path = path.as_ref();
-    let entries = trace.entry_count();
-    if let Some(limit) = exporter.entry_limit().filter(|&limit| entries > limit) {
-        return Err(TraceError::content(format!(
-            "the trace has {entries} entries, and viewers of this format stop at about {limit}; \
-             split it into several files, or export it as a Perfetto trace, which has no limit"
-        ))
-        .in_file(path));
+    if let Some(limit) = exporter.event_limit() {
+        let events = event_count(exporter, trace);
+        if events > limit {
+            return Err(TraceError::content(format!(
+                "the trace would make {events} events, and viewers of this format stop at about \
+                 {limit}; split it into several files, or export it as a Perfetto trace, which has \
+                 no limit"
+            ))
+            .in_file(path));
+        }
     }
     write_whole(path, |file| exporter.export(trace, file))
+}
+
+/// How many events an export of a trace has, at most.
+pub fn event_count<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -> usize {
+    let of_entries = trace.views().map(|view| exporter.events_of(trace, &view));
+    let of_memory = trace.memory_events().map(|_| exporter.events_of_memory());
+    of_entries.chain(of_memory).sum()
 }
 
 /// Writes a trace to as many files as its viewers need, and returns their paths.
@@ -39,10 +49,10 @@ pub fn write_split<T: TraceView + ?Sized>(
     path: impl AsRef<Path>,
 ) -> Result<Vec<PathBuf>, TraceError> {
     let path = path.as_ref();
-    let parts = match exporter.entry_limit() {
-        Some(limit) if trace.entry_count() > limit => stretches(trace, limit),
+    let parts = match exporter.event_limit() {
+        Some(limit) if event_count(exporter, trace) > limit => stretches(exporter, trace, limit),
         _ => {
-            write(exporter, trace, path)?;
+            write_whole(path, |file| exporter.export(trace, file))?;
             return Ok(vec![path.to_owned()]);
         }
     };
@@ -51,7 +61,8 @@ pub fn write_split<T: TraceView + ?Sized>(
     for (index, range) in parts.into_iter().enumerate() {
         let name = format!("{}-of-{count}", index + 1);
         let path = with_infix(path, exporter.extension(), &name);
-        write(exporter, &TracePart::stretch(trace, range), &path)?;
+        let part = TracePart::stretch(trace, range);
+        write_whole(&path, |file| exporter.export(&part, file))?;
         written.push(path);
     }
     Ok(written)
@@ -79,25 +90,42 @@ pub fn write_ranks<T: TraceView + ?Sized>(
     Ok(written)
 }
 
-/// Cuts a trace into stretches of at most `limit` entries.
-fn stretches<T: TraceView + ?Sized>(trace: &T, limit: usize) -> Vec<Range<usize>> {
+/// Cuts a trace into stretches of at most `limit` events, but for what allocators said between two
+/// entries, which stays together.
+fn stretches<T: TraceView + ?Sized>(
+    exporter: &impl Exporter,
+    trace: &T,
+    limit: usize,
+) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
-    let (mut from, mut quiet, mut last_end) = (0, 0, i64::MIN);
+    let mut memory = trace.memory_events().peekable();
+    // The last entry before which nothing ran, and how many events lie before it in this part.
+    let (mut quiet, mut before_quiet) = (0, 0);
+    let (mut from, mut events, mut last_end) = (0, 0, i64::MIN);
     for (index, view) in trace.views().enumerate() {
         let view: EntryView<'_> = view;
-        if view.start_ns().is_none_or(|start| start >= last_end) {
-            quiet = index;
+        if let Some(start) = view.start_ns() {
+            while memory.next_if(|event| event.at_ns < start).is_some() {
+                events += exporter.events_of_memory();
+            }
         }
-        if index - from == limit {
+        if view.start_ns().is_none_or(|start| start >= last_end) {
+            (quiet, before_quiet) = (index, events);
+        }
+        let own = exporter.events_of(trace, &view);
+        if events + own > limit && index > from {
             // Short parts would be many; better to cut through an op than to have them.
-            let cut = if quiet > from + limit / 2 {
-                quiet
+            let (cut, before_cut) = if quiet > from && before_quiet > limit / 2 {
+                (quiet, before_quiet)
             } else {
-                index
+                (index, events)
             };
             parts.push(from..cut);
             from = cut;
+            events -= before_cut;
+            before_quiet = before_quiet.saturating_sub(before_cut);
         }
+        events += own;
         last_end = last_end.max(view.end_ns().unwrap_or(last_end));
     }
     parts.push(from..trace.entry_count());

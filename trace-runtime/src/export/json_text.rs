@@ -1,6 +1,8 @@
 //! The pieces of JSON text that exporters write by hand, for speed and for exact digits.
 
+use serde::Serialize;
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// A string literal, escaped.
@@ -11,6 +13,30 @@ pub(super) fn string<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
 /// A string literal without control characters: viewers print names as they are.
 pub(super) fn printable<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
     string(out, &without_controls(text))
+}
+
+/// A value as JSON text inside a string literal, for what must be read back to the character: no
+/// control character is left, neither in the literal nor in the text.
+pub(super) fn nested<W: Write, T: Serialize>(out: &mut W, value: &T) -> io::Result<()> {
+    let text = serde_json::to_string(value)?;
+    // JSON lets these stand as they are; they are in strings, where an escape says the same.
+    if !text.contains(char::is_control) {
+        return string(out, &text);
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            let _ = write!(escaped, "\\u{:04x}", c as u32);
+        } else {
+            escaped.push(c);
+        }
+    }
+    string(out, &escaped)
+}
+
+/// Whether [`printable`] leaves this text as it is.
+pub(super) fn is_printable(text: &str) -> bool {
+    matches!(without_controls(text), Cow::Borrowed(_))
 }
 
 /// The text with control characters as their pictures (`␊`), and those without one as `\u{fffd}`.
@@ -85,6 +111,16 @@ mod tests {
     fn control_characters_become_pictures_and_the_rest_stays() {
         assert_eq!(without_controls("a\nb\u{7f}\u{85}é🦀"), "a␊b␡\u{fffd}é🦀");
         assert!(matches!(without_controls("matmul é"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn nested_text_is_printable_and_says_the_same() {
+        let said = "a\n\0\u{7f}\u{85}\"\\é🦀";
+        let mut out = Vec::new();
+        nested(&mut out, &said).unwrap();
+        let text: String = serde_json::from_slice(&out).unwrap();
+        assert!(is_printable(&text), "{text:?}");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), said);
     }
 
     #[test]

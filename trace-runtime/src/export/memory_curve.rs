@@ -1,7 +1,8 @@
 //! The memory curve that viewers draw above the rows.
 
+use super::timeline::Timeline;
 use super::tracks::Place;
-use crate::model::{EntryView, TraceView};
+use crate::model::{EntryView, MemoryEvent, TraceView};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -56,12 +57,12 @@ impl OutputBytes {
     }
 }
 
-/// What the allocator said, as points with the device whose memory it is.
-pub(super) fn allocated<T: TraceView + ?Sized>(
-    trace: &T,
-    origin_ns: i64,
-) -> impl Iterator<Item = (&str, Sample)> {
-    let mut sums: HashMap<(Option<u32>, &str), u64> = HashMap::new();
+/// What the allocator said, and where that puts the curve of the device whose memory it is.
+pub(super) fn allocated<'a, T: TraceView + ?Sized>(
+    trace: &'a T,
+    timeline: &Timeline<'a, T>,
+) -> impl Iterator<Item = (MemoryEvent<'a>, Sample)> {
+    let mut sums: HashMap<(Option<u32>, &'a str), u64> = HashMap::new();
     trace.memory_events().map(move |event| {
         let sum = sums.entry((event.rank, event.device_id)).or_default();
         *sum = event
@@ -69,9 +70,9 @@ pub(super) fn allocated<T: TraceView + ?Sized>(
             .unwrap_or(sum.saturating_add_signed(event.bytes));
         let sample = Sample {
             rank: event.rank,
-            time_ns: event.at_ns.saturating_sub(origin_ns).max(0) as u64,
+            time_ns: timeline.since_origin(event.at_ns),
             bytes: *sum,
         };
-        (event.device_id, sample)
+        (event, sample)
     })
 }

@@ -14,8 +14,8 @@ use std::io::{self, BufWriter, Write};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Speedscope;
 
-/// Viewers give up somewhere past a million events, and each entry is two.
-const MAX_ENTRIES: usize = 500_000;
+/// Viewers give up somewhere past this many events in one file.
+const MAX_EVENTS: usize = 1_000_000;
 
 impl Exporter for Speedscope {
     fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
@@ -43,8 +43,13 @@ impl Exporter for Speedscope {
         "speedscope.json"
     }
 
-    fn entry_limit(&self) -> Option<usize> {
-        Some(MAX_ENTRIES)
+    fn event_limit(&self) -> Option<usize> {
+        Some(MAX_EVENTS)
+    }
+
+    /// One opens it and one closes it.
+    fn events_of<T: TraceView + ?Sized>(&self, _trace: &T, _entry: &EntryView<'_>) -> usize {
+        2
     }
 }
 

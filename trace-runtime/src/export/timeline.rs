@@ -37,13 +37,16 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
         };
         let (mut last, mut sorted) = (i64::MIN, true);
         for view in trace.views() {
-            if let Some(start) = view.start_ns() {
+            if let Some(start) = view.start_ns().map(on_the_clock) {
                 timeline.origin_ns = timeline.origin_ns.min(start);
                 sorted &= last <= start;
                 last = start;
             }
             timeline.ranks.insert(view.rank());
             timeline.note_handoff(&view);
+        }
+        for event in trace.memory_events() {
+            timeline.origin_ns = timeline.origin_ns.min(on_the_clock(event.at_ns));
         }
         if !sorted {
             timeline.sort();
@@ -65,7 +68,7 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
         let view: EntryView<'a> = self.trace.entry(index).into();
         Span {
             view,
-            start_ns: view.start_ns().map(|start| start.abs_diff(self.origin_ns)),
+            start_ns: view.start_ns().map(|start| self.since_origin(start)),
             duration_ns: view.duration_ns(),
         }
     }
@@ -91,9 +94,14 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
         &self.ranks
     }
 
-    /// The moment that is written as zero: the beginning of the trace, or an entry before it.
+    /// The moment that is written as zero: the beginning of the trace, or what was before it.
     pub(super) fn origin_ns(&self) -> i64 {
         self.origin_ns
+    }
+
+    /// How long after the origin a moment of the trace lies.
+    pub(super) fn since_origin(&self, at_ns: i64) -> u64 {
+        on_the_clock(at_ns).abs_diff(self.origin_ns)
     }
 
     /// Whether the entry of this step is the parent of one on another thread.
@@ -127,6 +135,13 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
         order.sort_by_key(|&index| starts[index as usize]);
         self.order = Some(order);
     }
+}
+
+/// No moment lies further than 73 years from the beginning of a trace: a start beyond that is no time,
+/// and would put all others where readers that count nanoseconds in 64 bits are lost.
+fn on_the_clock(at_ns: i64) -> i64 {
+    const FURTHEST_NS: i64 = 1 << 61;
+    at_ns.clamp(-FURTHEST_NS, FURTHEST_NS)
 }
 
 /// What tells one thread from all others: ranks number their threads on their own.

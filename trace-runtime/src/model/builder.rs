@@ -32,16 +32,16 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct TraceStoreBuilder {
     pub(super) interner: Interner,
-    threads: Vec<Thread>,
+    pub(super) threads: Vec<Thread>,
     thread_ids: HashMap<(Option<u64>, Option<u32>), u32>,
     open: Vec<OpenChunk>,
-    chunks: Vec<StoredChunk>,
+    pub(super) chunks: Vec<StoredChunk>,
     pub(super) order: Vec<u32>,
-    extras: HashMap<u32, Extra>,
+    pub(super) extras: HashMap<u32, Extra>,
     pub(super) memory: Vec<StoredMemoryEvent>,
     pub(super) metadata: HashMap<String, String>,
     pub(super) total_us: Option<f64>,
-    dense: bool,
+    pub(super) dense: bool,
     words: Vec<usize>,
 }
 
@@ -284,7 +284,7 @@ impl TraceStoreBuilder {
         Ok(index)
     }
 
-    pub(super) fn push_owned(&mut self, entry: &RecordedTraceEntry) -> Result<(), TraceError> {
+    pub(crate) fn push_owned(&mut self, entry: &RecordedTraceEntry) -> Result<(), TraceError> {
         let view = EntryView::from(entry);
         let mut words = std::mem::take(&mut self.words);
         words.clear();
@@ -376,7 +376,7 @@ pub(super) fn row_duration(duration_ns: u64, extra: &mut Extra) -> u64 {
     duration_ns
 }
 
-fn differs(said: usize, derived: usize) -> Option<usize> {
+pub(super) fn differs(said: usize, derived: usize) -> Option<usize> {
     (said != derived).then_some(said)
 }
 

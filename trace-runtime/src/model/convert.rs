@@ -3,7 +3,7 @@
 use super::builder::TraceStoreBuilder;
 use super::error::TraceError;
 use super::in_parallel::in_parallel;
-use super::memory::{EVENTS_KEY, events_in, write_events};
+use super::memory::{EVENTS_KEY, EventLines, events_in};
 use super::view::{TraceView, thread_name_key};
 use super::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
 
@@ -40,7 +40,7 @@ impl From<&TraceStore> for RecordedExecutionTrace {
             }
         }
         if !store.memory.is_empty() {
-            metadata.insert(EVENTS_KEY.to_owned(), write_events(store.memory_events()));
+            metadata.insert(EVENTS_KEY.to_owned(), EventLines(store).to_string());
         }
         RecordedExecutionTrace {
             entries: entries(store),

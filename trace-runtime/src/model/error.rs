@@ -32,9 +32,9 @@ impl TraceError {
         }
     }
 
-    pub(crate) fn read(path: &Path, error: io::Error) -> TraceError {
+    pub(crate) fn reading(error: io::Error) -> TraceError {
         TraceError {
-            path: Some(path.into()),
+            path: None,
             cause: Cause::Read(error),
         }
     }

@@ -65,7 +65,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    const ALL: [Outcome; 5] = [
+    pub(crate) const ALL: [Outcome; 5] = [
         Outcome::Ok,
         Outcome::Error,
         Outcome::Panicked,

@@ -1,6 +1,8 @@
 //! What an allocator said while the ops ran: every allocation and every release, in order.
 
+use super::view::TraceView;
 use std::collections::HashMap;
+use std::fmt;
 
 /// Memory that was taken or given back.
 ///
@@ -37,28 +39,30 @@ pub(super) struct StoredMemoryEvent {
 /// fields are given, keeps its memory events: one per line, `-` for what is not known.
 pub(crate) const EVENTS_KEY: &str = "memory.events";
 
-pub(crate) fn write_events<'a>(events: impl Iterator<Item = MemoryEvent<'a>>) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::new();
-    for event in events {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{} {}", event.at_ns, event.bytes);
-        let numbers = [
-            event.rank.map(u64::from),
-            event.during.map(|step| step as u64),
-            event.address,
-            event.allocated,
-        ];
-        for number in numbers {
-            let _ = match number {
-                Some(number) => write!(text, " {number}"),
-                None => write!(text, " -"),
-            };
+/// The memory events of a trace as that text, line by line.
+pub(crate) struct EventLines<'a, T: ?Sized>(pub(crate) &'a T);
+
+impl<T: TraceView + ?Sized> fmt::Display for EventLines<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for event in self.0.memory_events() {
+            write!(f, "{} {}", event.at_ns, event.bytes)?;
+            let numbers = [
+                event.rank.map(u64::from),
+                event.during.map(|step| step as u64),
+                event.address,
+                event.allocated,
+            ];
+            for number in numbers {
+                match number {
+                    Some(number) => write!(f, " {number}")?,
+                    None => f.write_str(" -")?,
+                }
+            }
+            // Last, because a device may be called anything but two lines.
+            writeln!(f, " {}", event.device_id.replace(['\n', '\r'], " "))?;
         }
-        // Last, because a device may be called anything but two lines.
-        let _ = writeln!(text, " {}", event.device_id.replace('\n', " "));
+        Ok(())
     }
-    text
 }
 
 /// The events in a trace's metadata; lines that are none are passed over.
@@ -97,6 +101,7 @@ fn read_event(line: &str) -> Option<MemoryEvent<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TraceStoreBuilder;
     use super::*;
 
     #[test]
@@ -116,7 +121,10 @@ mod tests {
             device_id: "cpu",
             ..event
         };
-        let mut text = write_events([event, other].into_iter());
+        let mut builder = TraceStoreBuilder::new();
+        builder.push_memory(&event);
+        builder.push_memory(&other);
+        let mut text = EventLines(&builder.finish()).to_string();
         text.push_str("nothing\n1 2 3\n1 x - - - - cpu\n");
         let metadata = HashMap::from([(EVENTS_KEY.to_owned(), text)]);
         let read: Vec<_> = events_in(&metadata).collect();

@@ -37,6 +37,7 @@ pub use entry::RecordedTraceEntry;
 pub use error::TraceError;
 pub use kind::{OpKind, Outcome};
 pub use memory::MemoryEvent;
+pub(crate) use rows::WholeRow;
 pub use rows::{NewRow, SignatureIndex};
 pub use store::TraceStore;
 pub use stored_entry::StoredEntry;

@@ -19,6 +19,7 @@ pub struct StoredEntry<'a> {
 }
 
 impl<'a> StoredEntry<'a> {
+    #[inline]
     fn extra(&self) -> Option<&'a Extra> {
         if self.row.extra {
             self.store.extras.get(&self.index)
@@ -27,10 +28,12 @@ impl<'a> StoredEntry<'a> {
         }
     }
 
+    #[inline]
     fn known(&self) -> &'a Signature {
         &self.store.signatures[self.row.signature as usize]
     }
 
+    #[inline]
     fn on(&self) -> &'a Thread {
         &self.store.threads[self.thread as usize]
     }
@@ -46,10 +49,12 @@ impl<'a> StoredEntry<'a> {
             .map(|&value| value as u64)
     }
 
+    #[inline]
     pub(super) fn signature(&self) -> u32 {
         self.row.signature
     }
 
+    #[inline]
     pub(super) fn step(&self) -> usize {
         self.extra()
             .and_then(|extra| extra.step)
@@ -60,10 +65,12 @@ impl<'a> StoredEntry<'a> {
         self.store.string(self.known().operation)
     }
 
+    #[inline]
     pub(super) fn device_id(&self) -> Option<&'a str> {
         self.known().device.map(|device| self.store.string(device))
     }
 
+    #[inline]
     pub(super) fn kind(&self) -> Option<OpKind> {
         self.known().kind
     }
@@ -72,10 +79,12 @@ impl<'a> StoredEntry<'a> {
         self.row.outcome
     }
 
+    #[inline]
     pub(super) fn start_ns(&self) -> Option<i64> {
         (self.row.start != NO_START).then(|| self.store.scale.ns(self.row.start))
     }
 
+    #[inline]
     pub(super) fn duration_ns(&self) -> u64 {
         if self.row.duration == LONG_DURATION
             && let Some(long) = self.extra().and_then(|extra| extra.duration_ns)
@@ -96,18 +105,28 @@ impl<'a> StoredEntry<'a> {
             .unwrap_or_else(|| self.duration_ns() as f64 / 1000.0)
     }
 
+    #[inline]
     pub(super) fn suspended_ns(&self) -> u64 {
         self.extra().map_or(0, |extra| extra.suspended_ns)
     }
 
+    /// The start and the suspended time as given, where nanoseconds do not say them.
+    pub(super) fn given_us(&self) -> (Option<f64>, Option<f64>) {
+        self.extra()
+            .map_or((None, None), |extra| (extra.start_us, extra.suspended_us))
+    }
+
+    #[inline]
     pub(super) fn thread(&self) -> Option<u64> {
         self.on().id
     }
 
+    #[inline]
     pub(super) fn rank(&self) -> Option<u32> {
         self.on().rank
     }
 
+    #[inline]
     pub(super) fn parent(&self) -> Option<usize> {
         if self.row.parent != NO_PARENT {
             return Some(self.row.parent as usize);
@@ -121,6 +140,7 @@ impl<'a> StoredEntry<'a> {
             .unwrap_or_else(|| self.known().elements)
     }
 
+    #[inline]
     pub(super) fn memory_bytes(&self) -> usize {
         self.extra()
             .and_then(|extra| extra.memory_bytes)

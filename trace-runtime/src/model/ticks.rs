@@ -29,6 +29,10 @@ impl TickScale {
     /// nanoseconds.
     #[inline]
     pub(crate) fn ns(self, ticks: u64) -> i64 {
+        if self == TickScale::NANOSECONDS {
+            // Exact: every tick lies within 2^63 of the origin.
+            return ticks.wrapping_sub(ORIGIN) as i64;
+        }
         let since = i128::from(ticks) - i128::from(self.base);
         let ns = (since * i128::from(self.rate)) >> 32;
         ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
@@ -38,5 +42,18 @@ impl TickScale {
 impl Default for TickScale {
     fn default() -> Self {
         TickScale::NANOSECONDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nanoseconds_need_no_scale() {
+        let scaled = |ticks: u64| i128::from(ticks) - i128::from(ORIGIN);
+        for ticks in [0, 1, ORIGIN - 1, ORIGIN, ORIGIN + 1, u64::MAX] {
+            assert_eq!(i128::from(TickScale::NANOSECONDS.ns(ticks)), scaled(ticks));
+        }
     }
 }

@@ -120,7 +120,7 @@ impl RecordedExecutionTrace {
     /// Reads a trace from a JSON file.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
-        let json = fs::read(path).map_err(|error| TraceError::read(path, error))?;
+        let json = fs::read(path).map_err(|error| TraceError::reading(error).in_file(path))?;
         Self::from_slice(&json).map_err(|error| error.in_file(path))
     }
 

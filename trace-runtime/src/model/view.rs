@@ -110,6 +110,7 @@ impl<'a> From<&'a RecordedTraceEntry> for EntryView<'a> {
 }
 
 impl<'a> From<StoredEntry<'a>> for EntryView<'a> {
+    #[inline]
     fn from(entry: StoredEntry<'a>) -> Self {
         EntryView(Held::Stored(entry))
     }
@@ -133,6 +134,7 @@ impl<'a> EntryView<'a> {
     }
 
     /// The device it ran on.
+    #[inline]
     pub fn device_id(&self) -> Option<&'a str> {
         match self.0 {
             Held::Owned(entry) => entry.device_id.as_deref(),
@@ -141,6 +143,7 @@ impl<'a> EntryView<'a> {
     }
 
     /// What it spent its time on, where somebody said so.
+    #[inline]
     pub fn kind(&self) -> Option<OpKind> {
         match self.0 {
             Held::Owned(entry) => entry.kind,
@@ -165,6 +168,7 @@ impl<'a> EntryView<'a> {
     }
 
     /// How long it took, in nanoseconds; a time that is no number or below zero counts as none.
+    #[inline]
     pub fn duration_ns(&self) -> u64 {
         match self.0 {
             Held::Owned(entry) => match entry.start_us {
@@ -179,6 +183,7 @@ impl<'a> EntryView<'a> {
     }
 
     /// When it began, in nanoseconds since the trace began.
+    #[inline]
     pub fn start_ns(&self) -> Option<i64> {
         match self.0 {
             Held::Owned(entry) => entry.start_us.map(ns),
@@ -187,12 +192,14 @@ impl<'a> EntryView<'a> {
     }
 
     /// When it ended, in nanoseconds since the trace began.
+    #[inline]
     pub fn end_ns(&self) -> Option<i64> {
         self.start_ns()
             .map(|start| start.saturating_add_unsigned(self.duration_ns()))
     }
 
     /// Of the duration, the time in which an async op was suspended, in nanoseconds.
+    #[inline]
     pub fn suspended_ns(&self) -> u64 {
         match self.0 {
             Held::Owned(entry) => ns(entry.suspended_us).max(0) as u64,
@@ -201,6 +208,7 @@ impl<'a> EntryView<'a> {
     }
 
     /// The thread it ran on.
+    #[inline]
     pub fn thread(&self) -> Option<u64> {
         match self.0 {
             Held::Owned(entry) => entry.thread,
@@ -209,6 +217,7 @@ impl<'a> EntryView<'a> {
     }
 
     /// The rank it ran on.
+    #[inline]
     pub fn rank(&self) -> Option<u32> {
         match self.0 {
             Held::Owned(entry) => entry.rank,
@@ -217,6 +226,7 @@ impl<'a> EntryView<'a> {
     }
 
     /// The step of the op that it ran inside of.
+    #[inline]
     pub fn parent(&self) -> Option<usize> {
         match self.0 {
             Held::Owned(entry) => entry.parent,
@@ -254,6 +264,7 @@ impl<'a> EntryView<'a> {
     }
 
     /// How many bytes its outputs take together.
+    #[inline]
     pub fn memory_bytes(&self) -> usize {
         match self.0 {
             Held::Owned(entry) => entry.memory_bytes,
@@ -286,8 +297,24 @@ impl<'a> EntryView<'a> {
         .filter(|meta| !meta.is_empty())
     }
 
+    /// Whether its times in nanoseconds are those in microseconds but for rounding: the latter may be
+    /// no number, below zero, or past what the former can hold.
+    pub(crate) fn times_are_whole(&self) -> bool {
+        let near = |us: f64, ns: f64| (us * 1000.0 - ns).abs() <= 1.0;
+        let duration = near(self.duration_us(), self.duration_ns() as f64);
+        let near_start = |us| near(us, self.start_ns().unwrap_or(0) as f64);
+        let (start, suspended) = match self.0 {
+            Held::Owned(entry) => (entry.start_us, Some(entry.suspended_us)),
+            Held::Stored(entry) => entry.given_us(),
+        };
+        duration
+            && start.is_none_or(near_start)
+            && suspended.is_none_or(|us| near(us, self.suspended_ns() as f64))
+    }
+
     /// A number that entries with equal op, kind, device and tensors share within one trace, where
     /// the storage keeps one: grouping by it saves hashing names and shapes.
+    #[inline]
     pub fn signature(&self) -> Option<u32> {
         match self.0 {
             Held::Owned(_) => None,

@@ -4,44 +4,82 @@ use super::collector::Collector;
 use super::event::Event;
 use super::header::Header;
 use super::keys::Keys;
+use super::own::{self, OwnTrace};
 use super::reader::Reader;
 use super::scanner::{Fault, Scanner};
+use super::window::Window;
 use super::{TraceError, TraceStore, nest};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::Read;
+use std::ops::ControlFlow;
 
 /// Reads a trace whose events stand in the `traceEvents` of an object.
 pub(super) fn object(
-    bytes: &[u8],
+    mut window: Window<impl Read>,
     reader: Reader,
-    read: &AtomicUsize,
 ) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
     let mut header = Header::default();
-    read_all(bytes, |scanner| {
-        let mut members = scanner.open_object()?;
-        while let Some(key) = scanner.next_key(&mut members)? {
-            if key.0 == b"traceEvents" && scanner.peek() == Some(b'[') {
-                events(scanner, &mut collector, Close::Needed, read)?;
-            } else {
-                header.read(key, scanner)?;
+    let mut own = None;
+    let mut members = window.open_object()?;
+    loop {
+        let found = window.piece(|scanner| {
+            let mut now = members;
+            let found = match scanner.next_key(&mut now)? {
+                None => Member::None,
+                Some(key) if key.0 == b"traceEvents" && scanner.peek() == Some(b'[') => {
+                    Member::Events
+                }
+                Some(key) => {
+                    let mut value = scanner.clone();
+                    scanner.skip()?;
+                    // A number may go on where the text ends; one with something behind it does not.
+                    if scanner.peek().is_none() {
+                        return scanner.fault("`,` or `}`");
+                    }
+                    match &mut own {
+                        Some(own) => OwnTrace::fact(own, key, &mut value)?,
+                        None if key.0 == own::KEY && value.peek() == Some(b'{') => {
+                            own = OwnTrace::begin(&mut value)?;
+                        }
+                        None => header.read(key, &mut value)?,
+                    }
+                    Member::Fact
+                }
+            };
+            members = now;
+            Ok(found)
+        })?;
+        match (found, &mut own) {
+            (Member::Events, Some(own)) => {
+                events(&mut window, Close::Needed, |scanner| own.event(scanner))?;
             }
+            (Member::Events, None) => collect(&mut window, &mut collector, Close::Needed)?,
+            (Member::Fact, _) => {}
+            (Member::None, _) => break,
         }
-        the_end(scanner)
-    })?;
-    finish(collector, header, reader)
+    }
+    the_end(&mut window)?;
+    match own {
+        Some(own) => own.finish(),
+        None => finish(collector, header, reader),
+    }
+}
+
+/// What the key of a trace leads to.
+enum Member {
+    Events,
+    Fact,
+    None,
 }
 
 /// Reads a trace that is an array of events.
 pub(super) fn array(
-    bytes: &[u8],
+    mut window: Window<impl Read>,
     reader: Reader,
-    read: &AtomicUsize,
 ) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
-    read_all(bytes, |scanner| {
-        events(scanner, &mut collector, Close::Optional, read)?;
-        the_end(scanner)
-    })?;
+    collect(&mut window, &mut collector, Close::Optional)?;
+    the_end(&mut window)?;
     finish(collector, Header::default(), reader)
 }
 
@@ -53,59 +91,63 @@ enum Close {
     Optional,
 }
 
-/// How often somebody who watches is told how far the reader is.
-const EVENTS_PER_TICK: usize = 4096;
-
-fn events<'a>(
-    scanner: &mut Scanner<'a>,
-    collector: &mut Collector<'a>,
+/// Hands an array of events to the collector.
+fn collect(
+    window: &mut Window<impl Read>,
+    collector: &mut Collector,
     close: Close,
-    read: &AtomicUsize,
-) -> Result<(), Fault> {
-    let mut items = scanner.open_array()?;
+) -> Result<(), TraceError> {
     let mut keys = Keys::new();
-    loop {
-        if close == Close::Optional && scanner.at_end() {
-            collector
-                .left_out
-                .count("closing brackets that are missing");
-            return Ok(());
+    let closed = events(window, close, |scanner| {
+        let mut event = Event::default();
+        event.read(scanner, &mut keys)?;
+        collector.add(&event);
+        Ok(())
+    })?;
+    if !closed {
+        let what = "closing brackets that are missing";
+        collector.left_out.count(what);
+    }
+    Ok(())
+}
+
+/// Reads an array of events one by one, and says whether it was closed.
+fn events<R: Read>(
+    window: &mut Window<R>,
+    close: Close,
+    mut read: impl FnMut(&mut Scanner<'_>) -> Result<(), Fault>,
+) -> Result<bool, TraceError> {
+    let mut items = window.open_array()?;
+    window.pieces(|scanner| {
+        let mut now = items;
+        if close == Close::Optional && scanner.at_end()? {
+            return Ok(ControlFlow::Break(false));
         }
-        if !scanner.next_item(&mut items)? {
-            return Ok(());
+        if !scanner.next_item(&mut now)? {
+            return Ok(ControlFlow::Break(true));
         }
-        if close == Close::Optional && scanner.at_end() {
-            continue;
+        if close == Close::Optional && scanner.at_end()? {
+            return Ok(ControlFlow::Break(false));
         }
         if scanner.peek() != Some(b'{') {
             return scanner.fault("an event, which is an object");
         }
-        collector.add(&Event::read(scanner, &mut keys)?);
-        if collector.events.is_multiple_of(EVENTS_PER_TICK) {
-            read.store(scanner.position(), Ordering::Relaxed);
+        read(scanner)?;
+        items = now;
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+fn the_end(window: &mut Window<impl Read>) -> Result<(), TraceError> {
+    window.piece(|scanner| -> Result<(), Fault> {
+        if scanner.at_end()? {
+            return Ok(());
         }
-    }
+        scanner.fault("nothing more: the trace is complete here")
+    })
 }
 
-fn read_all<'a>(
-    bytes: &'a [u8],
-    read: impl FnOnce(&mut Scanner<'a>) -> Result<(), Fault>,
-) -> Result<(), TraceError> {
-    read(&mut Scanner::new(bytes)).map_err(|fault| fault.into_error(bytes))
-}
-
-fn the_end(scanner: &mut Scanner<'_>) -> Result<(), Fault> {
-    if scanner.at_end() {
-        return Ok(());
-    }
-    scanner.fault("nothing more: the trace is complete here")
-}
-
-fn finish(
-    collector: Collector<'_>,
-    header: Header,
-    reader: Reader,
-) -> Result<TraceStore, TraceError> {
+fn finish(collector: Collector, header: Header, reader: Reader) -> Result<TraceStore, TraceError> {
     let nothing = collector.rows.is_empty() && collector.memory.is_empty();
     if nothing && collector.left_out.total() > 0 {
         return Err(TraceError::content(format!(

@@ -9,14 +9,15 @@ use super::micros::Micros;
 use super::ops::Ops;
 use super::places::Places;
 use super::scanner::Raw;
+use super::texts::Texts;
 use std::collections::HashMap;
 
 /// What the events of a trace said so far.
 #[derive(Debug, Default)]
-pub(super) struct Collector<'a> {
+pub(super) struct Collector {
     pub(super) rows: Vec<Row>,
-    pub(super) ops: Ops<'a>,
-    pub(super) places: Places<'a>,
+    pub(super) ops: Ops,
+    pub(super) places: Places,
     pub(super) memory: Vec<MemoryRow>,
     pub(super) memory_devices: Vec<String>,
     pub(super) flows: Vec<Flow>,
@@ -28,7 +29,8 @@ pub(super) struct Collector<'a> {
     pub(super) events: usize,
     /// Rows that began and did not end yet, by place.
     open: HashMap<u32, Vec<u32>, FastHash>,
-    device_ids: HashMap<(Raw<'a>, Raw<'a>), u32, FastHash>,
+    /// The devices of memory, by kind and number.
+    device_texts: Texts,
 }
 
 /// One execution; times in nanoseconds as the file counts them.
@@ -57,9 +59,9 @@ pub(super) struct MemoryRow {
     pub(super) allocated: Option<u64>,
 }
 
-impl<'a> Collector<'a> {
+impl Collector {
     #[inline]
-    pub(super) fn add(&mut self, event: &Event<'a>) {
+    pub(super) fn add(&mut self, event: &Event<'_>) {
         self.events += 1;
         match event.phase {
             b'X' => self.complete(event),
@@ -79,7 +81,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn complete(&mut self, event: &Event<'a>) {
+    fn complete(&mut self, event: &Event<'_>) {
         let category = Category::of(event.category);
         let Some(start) = self.time(event) else {
             return;
@@ -99,7 +101,7 @@ impl<'a> Collector<'a> {
         self.row(event, category, start.ns, end);
     }
 
-    fn begin(&mut self, event: &Event<'a>) {
+    fn begin(&mut self, event: &Event<'_>) {
         let Some(start) = self.time(event) else {
             return;
         };
@@ -112,7 +114,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn end(&mut self, event: &Event<'a>) {
+    fn end(&mut self, event: &Event<'_>) {
         let Some(end) = self.time(event) else {
             return;
         };
@@ -127,7 +129,7 @@ impl<'a> Collector<'a> {
     }
 
     #[inline]
-    fn row(&mut self, event: &Event<'a>, category: Category, start: i64, end: i64) {
+    fn row(&mut self, event: &Event<'_>, category: Category, start: i64, end: i64) {
         let lane = match category {
             Category::Row(lane) => lane,
             Category::DeviceMemory => Lane::Device,
@@ -153,7 +155,7 @@ impl<'a> Collector<'a> {
             Lane::Runtime => link = correlation.number().unwrap_or(UNCORRELATED),
             Lane::Host | Lane::Python => {}
         }
-        let op = self.ops.id(event.name, lane, category, facts);
+        let op = self.ops.id(event.name, lane, category, &facts);
         let place = self.places.place(event.pid, event.tid);
         let lane = self.places.lane(place, lane, facts.device);
         self.rows.push(Row {
@@ -165,7 +167,7 @@ impl<'a> Collector<'a> {
         });
     }
 
-    fn flow(&mut self, event: &Event<'a>) {
+    fn flow(&mut self, event: &Event<'_>) {
         if event.category == Raw(b"fwdbwd") {
             return self.left_out.count("links from forward to backward");
         }
@@ -185,7 +187,7 @@ impl<'a> Collector<'a> {
         });
     }
 
-    fn memory(&mut self, event: &Event<'a>) {
+    fn memory(&mut self, event: &Event<'_>) {
         let args = &event.args;
         let Some(at) = self.time(event) else {
             return;
@@ -194,14 +196,13 @@ impl<'a> Collector<'a> {
             return self.left_out.count("memory events without bytes");
         };
         let place = self.places.place(event.pid, event.tid);
-        let devices = &mut self.memory_devices;
-        let device = *self
-            .device_ids
-            .entry((args.device_type, args.device_number))
-            .or_insert_with(|| {
-                devices.push(memory_device(args.device_type, args.device_number));
-                devices.len() as u32 - 1
-            });
+        let (kind, number) = (args.device_type, args.device_number);
+        self.device_texts.part(0, kind);
+        self.device_texts.part(1, number);
+        let device = self.device_texts.id();
+        if device as usize == self.memory_devices.len() {
+            self.memory_devices.push(memory_device(kind, number));
+        }
         self.memory.push(MemoryRow {
             at: at.ns,
             bytes,
@@ -212,7 +213,7 @@ impl<'a> Collector<'a> {
         });
     }
 
-    fn describe(&mut self, event: &Event<'a>) {
+    fn describe(&mut self, event: &Event<'_>) {
         match event.name.0 {
             b"thread_name" => self
                 .places
@@ -224,7 +225,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn time(&mut self, event: &Event<'a>) -> Option<Micros> {
+    fn time(&mut self, event: &Event<'_>) -> Option<Micros> {
         let time = Micros::parse(event.time.0).filter(|time| time.ns < UNFINISHED - 1);
         if time.is_none() {
             self.left_out.count("events without a readable time");

@@ -1,6 +1,6 @@
 //! One event of a Chrome trace: the fields that are read, as slices of the text.
 
-use super::keys::{FIRST, Keys, Last};
+use super::keys::Keys;
 use super::scanner::{Fault, Raw, Scanner};
 
 /// One object of `traceEvents`. What is not there is empty.
@@ -51,7 +51,9 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn parts(&self) -> [Raw<'a>; 10] {
+    pub(super) const COUNT: usize = 10;
+
+    pub(super) fn parts(&self) -> [Raw<'a>; Facts::COUNT] {
         [
             self.input_dims,
             self.input_types,
@@ -65,10 +67,38 @@ impl<'a> Facts<'a> {
             self.element_type,
         ]
     }
+
+    /// From what [`parts`](Self::parts) hands out.
+    pub(super) fn from_parts(parts: [Raw<'a>; Facts::COUNT]) -> Facts<'a> {
+        let [
+            input_dims,
+            input_types,
+            output_dims,
+            output_types,
+            device,
+            bytes,
+            flops,
+            elements_in,
+            elements_out,
+            element_type,
+        ] = parts;
+        Facts {
+            input_dims,
+            input_types,
+            output_dims,
+            output_types,
+            device,
+            bytes,
+            flops,
+            elements_in,
+            elements_out,
+            element_type,
+        }
+    }
 }
 
 /// A key of an event or of its arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Field {
     Phase,
     Category,
@@ -78,6 +108,7 @@ pub(super) enum Field {
     Time,
     Duration,
     Id,
+    /// The arguments, an object: their keys come next.
     Args,
     InputDims,
     InputTypes,
@@ -96,13 +127,21 @@ pub(super) enum Field {
     Allocated,
     DeviceType,
     DeviceNumber,
+    GivenName,
+    #[default]
     Other,
-    /// No key: the object ends.
+    /// No key: the arguments end.
+    ArgsEnd,
+    /// No key: the event ends.
     End,
 }
 
 impl Field {
-    pub(super) fn of(key: Raw<'_>) -> Field {
+    /// What a key stands for, of an event or inside of its `args`.
+    pub(super) fn of(key: Raw<'_>, inside: bool) -> Field {
+        if inside {
+            return Field::of_argument(key);
+        }
         match key.0 {
             b"ph" => Field::Phase,
             b"cat" => Field::Category,
@@ -113,6 +152,12 @@ impl Field {
             b"dur" => Field::Duration,
             b"id" => Field::Id,
             b"args" => Field::Args,
+            _ => Field::Other,
+        }
+    }
+
+    fn of_argument(key: Raw<'_>) -> Field {
+        match key.0 {
             b"Input Dims" => Field::InputDims,
             b"Input type" => Field::InputTypes,
             b"Output Dims" => Field::OutputDims,
@@ -125,6 +170,7 @@ impl Field {
             b"dtype" => Field::ElementType,
             b"stream" => Field::Stream,
             b"correlation" => Field::Correlation,
+            b"name" => Field::GivenName,
             b"Bytes" => Field::Taken,
             b"Addr" => Field::Address,
             b"Total Allocated" => Field::Allocated,
@@ -133,94 +179,87 @@ impl Field {
             _ => Field::Other,
         }
     }
+
+    /// Whether its value is kept with its brackets and quotes.
+    #[inline]
+    pub(super) fn is_whole(self) -> bool {
+        matches!(
+            self,
+            Field::InputDims | Field::InputTypes | Field::OutputDims | Field::OutputTypes
+        )
+    }
 }
 
 impl<'a> Event<'a> {
+    /// Reads an event into one that is empty: it is large, and would be moved if it were returned.
     #[inline]
-    pub(super) fn read(scanner: &mut Scanner<'a>, keys: &mut Keys<'a>) -> Result<Event<'a>, Fault> {
-        let mut event = Event::default();
-        let mut members = scanner.open_object()?;
-        let mut last = FIRST;
+    pub(super) fn read(&mut self, scanner: &mut Scanner<'a>, keys: &mut Keys) -> Result<(), Fault> {
+        let mut reading = keys.begin(scanner.open_object()?);
         loop {
-            let value = match keys.next(scanner, &mut members, &mut last)? {
-                Field::End => return Ok(event),
-                Field::Category => &mut event.category,
-                Field::Name => &mut event.name,
-                Field::Pid => &mut event.pid,
-                Field::Tid => &mut event.tid,
-                Field::Time => &mut event.time,
-                Field::Duration => &mut event.duration,
-                Field::Id => &mut event.id,
-                Field::Phase => {
-                    let phase = scanner.scalar()?.unwrap_or_default();
-                    event.phase = phase.0.first().copied().unwrap_or(0);
-                    continue;
-                }
-                Field::Args => {
-                    event.args.read(scanner, keys, &mut last)?;
-                    continue;
-                }
-                _ => {
-                    scanner.skip()?;
-                    continue;
-                }
-            };
-            *value = scanner.scalar()?.unwrap_or_default();
-        }
-    }
-}
-
-impl<'a> Args<'a> {
-    #[inline]
-    fn read(
-        &mut self,
-        scanner: &mut Scanner<'a>,
-        keys: &mut Keys<'a>,
-        last: &mut Last,
-    ) -> Result<(), Fault> {
-        if scanner.peek() != Some(b'{') {
-            return scanner.skip();
-        }
-        let mut members = scanner.open_object()?;
-        loop {
-            let facts = &mut self.facts;
-            let text = match keys.next(scanner, &mut members, last)? {
+            let start = scanner.position();
+            let field = keys.next(scanner, &mut reading)?;
+            for within in keys.values(&reading) {
+                let value = scanner.between(start + within.start, start + within.end);
+                self.set(within.field, Raw(value));
+            }
+            let start = scanner.position();
+            let value = match field {
                 Field::End => return Ok(()),
-                Field::InputDims => &mut facts.input_dims,
-                Field::InputTypes => &mut facts.input_types,
-                Field::OutputDims => &mut facts.output_dims,
-                Field::OutputTypes => &mut facts.output_types,
+                Field::Args | Field::ArgsEnd => Raw::default(),
+                Field::Other => {
+                    scanner.skip()?;
+                    Raw::default()
+                }
                 field => {
-                    self.read_scalar(field, scanner)?;
-                    continue;
+                    let value = if field.is_whole() {
+                        scanner.raw()?
+                    } else {
+                        scanner.scalar()?.unwrap_or_default()
+                    };
+                    self.set(field, value);
+                    value
                 }
             };
-            *text = scanner.raw()?;
+            keys.watch(&reading, scanner, start, value.0);
         }
     }
 
     #[inline]
-    fn read_scalar(&mut self, field: Field, scanner: &mut Scanner<'a>) -> Result<(), Fault> {
-        let facts = &mut self.facts;
-        let value = match field {
+    fn set(&mut self, field: Field, value: Raw<'a>) {
+        let args = &mut self.args;
+        let facts = &mut args.facts;
+        *match field {
+            Field::Phase => {
+                self.phase = value.0.first().copied().unwrap_or(0);
+                return;
+            }
+            Field::Category => &mut self.category,
+            Field::Name => &mut self.name,
+            Field::Pid => &mut self.pid,
+            Field::Tid => &mut self.tid,
+            Field::Time => &mut self.time,
+            Field::Duration => &mut self.duration,
+            Field::Id => &mut self.id,
+            Field::InputDims => &mut facts.input_dims,
+            Field::InputTypes => &mut facts.input_types,
+            Field::OutputDims => &mut facts.output_dims,
+            Field::OutputTypes => &mut facts.output_types,
             Field::Device => &mut facts.device,
             Field::Bytes => &mut facts.bytes,
             Field::Flops => &mut facts.flops,
             Field::ElementsIn => &mut facts.elements_in,
             Field::ElementsOut => &mut facts.elements_out,
             Field::ElementType => &mut facts.element_type,
-            Field::Stream => &mut self.stream,
-            Field::Correlation => &mut self.correlation,
-            Field::Name => &mut self.name,
-            Field::Taken => &mut self.taken,
-            Field::Address => &mut self.address,
-            Field::Allocated => &mut self.allocated,
-            Field::DeviceType => &mut self.device_type,
-            Field::DeviceNumber => &mut self.device_number,
-            _ => return scanner.skip(),
-        };
-        *value = scanner.scalar()?.unwrap_or_default();
-        Ok(())
+            Field::Stream => &mut args.stream,
+            Field::Correlation => &mut args.correlation,
+            Field::GivenName => &mut args.name,
+            Field::Taken => &mut args.taken,
+            Field::Address => &mut args.address,
+            Field::Allocated => &mut args.allocated,
+            Field::DeviceType => &mut args.device_type,
+            Field::DeviceNumber => &mut args.device_number,
+            Field::Args | Field::ArgsEnd | Field::End | Field::Other => return,
+        } = value;
     }
 }
 
@@ -228,12 +267,20 @@ impl<'a> Args<'a> {
 mod tests {
     use super::*;
 
+    fn read(json: &[u8]) -> Event<'_> {
+        let mut event = Event::default();
+        event
+            .read(&mut Scanner::new(json), &mut Keys::new())
+            .unwrap();
+        event
+    }
+
     #[test]
     fn fields_are_found_in_any_order_and_the_rest_is_passed_over() {
         let json = br#"{"args": {"grid": [1, {"a": "]"}], "Input Dims": [[2, 3], []], "device": 0},
             "s": "t", "tid": "stream 7", "dur": 2.5, "ts": 1e3, "ph": "X", "unknown": {"ph": "B"},
             "pid": 4, "cat": "kernel", "name": "a\"b"} rest"#;
-        let event = Event::read(&mut Scanner::new(json), &mut Keys::new()).unwrap();
+        let event = read(json);
         assert_eq!(event.phase, b'X');
         assert_eq!(event.name.text(), "a\"b");
         assert_eq!(event.category, Raw(b"kernel"));
@@ -250,7 +297,7 @@ mod tests {
             r#"{"args":null,"ph":"X"}"#,
             r#"{"args":[1],"ph":"X"}"#,
         ] {
-            let event = Event::read(&mut Scanner::new(json.as_bytes()), &mut Keys::new()).unwrap();
+            let event = read(json.as_bytes());
             assert_eq!(event.phase, b'X');
             assert_eq!(event.args.facts, Facts::default());
         }

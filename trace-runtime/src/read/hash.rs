@@ -2,17 +2,18 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Hashes eight bytes a step, from a seed that differs per process: a file cannot be written so that
+/// Hashes sixteen bytes a step, from seeds that differ per process: a file cannot be written so that
 /// its names collide.
 #[derive(Debug, Clone)]
 pub(super) struct FastHash {
-    seed: u64,
+    seeds: [u64; 2],
 }
 
 impl Default for FastHash {
     fn default() -> Self {
+        let random = RandomState::new();
         FastHash {
-            seed: RandomState::new().hash_one(0_u8),
+            seeds: [random.hash_one(0_u8), random.hash_one(1_u8)],
         }
     }
 }
@@ -21,19 +22,27 @@ impl BuildHasher for FastHash {
     type Hasher = FastHasher;
 
     fn build_hasher(&self) -> FastHasher {
-        FastHasher { state: self.seed }
+        let [state, key] = self.seeds;
+        FastHasher { state, key }
     }
 }
 
 #[derive(Debug)]
 pub(super) struct FastHasher {
     state: u64,
+    key: u64,
 }
 
 impl FastHasher {
     #[inline]
     fn add(&mut self, word: u64) {
-        let product = u128::from(self.state ^ word) * 0x9e37_79b9_7f4a_7c15;
+        self.add_two(word, 0);
+    }
+
+    /// Multiplications wait for each other: one for two words takes half the time.
+    #[inline]
+    fn add_two(&mut self, a: u64, b: u64) {
+        let product = u128::from(self.state ^ a) * u128::from(self.key ^ b);
         self.state = (product >> 64) as u64 ^ product as u64;
     }
 }
@@ -42,7 +51,11 @@ impl Hasher for FastHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
+        let (pairs, odd) = words.as_chunks::<2>();
+        for [a, b] in pairs {
+            self.add_two(u64::from_le_bytes(*a), u64::from_le_bytes(*b));
+        }
+        for word in odd {
             self.add(u64::from_le_bytes(*word));
         }
         if !rest.is_empty() {

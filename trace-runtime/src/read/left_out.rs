@@ -1,22 +1,25 @@
 //! What a reader met and could not keep: counted, and told with the trace.
 
 use crate::model::TraceStoreBuilder;
-use std::collections::BTreeMap;
 
 /// The metadata keys under which a trace says what its reader left out; the number is the value.
 pub const LEFT_OUT_PREFIX: &str = "read.left_out.";
 
 /// Counts by what it was.
 #[derive(Debug, Default)]
-pub(super) struct LeftOut(BTreeMap<&'static str, u64>);
+pub(super) struct LeftOut(Vec<(&'static str, u64)>);
 
 impl LeftOut {
     pub(super) fn count(&mut self, what: &'static str) {
-        *self.0.entry(what).or_default() += 1;
+        // A few, and the same ones again and again.
+        match self.0.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, count)) => *count += 1,
+            None => self.0.push((what, 1)),
+        }
     }
 
     pub(super) fn total(&self) -> u64 {
-        self.0.values().sum()
+        self.0.iter().map(|(_, count)| count).sum()
     }
 
     pub(super) fn tell(&self, builder: &mut TraceStoreBuilder) {

@@ -16,8 +16,14 @@ impl Micros {
             [b'-', rest @ ..] => (true, rest),
             _ => (false, text),
         };
-        let mut whole = 0_u64;
-        let mut at = 0;
+        let (mut whole, mut at) = (0_u64, 0);
+        // Times since 1970 are two of these.
+        while at < 16
+            && let Some(eight) = digits[at..].first_chunk().copied().and_then(eight_digits)
+        {
+            whole = whole * 100_000_000 + eight;
+            at += 8;
+        }
         while let Some(digit) = digit(digits, at) {
             // 18 digits of microseconds are past what nanoseconds in 64 bits can hold.
             if at >= 18 {
@@ -103,6 +109,20 @@ impl Micros {
     }
 }
 
+/// The number that eight digits make.
+#[inline]
+fn eight_digits(text: [u8; 8]) -> Option<u64> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let values = u64::from_le_bytes(text) ^ (LOW * 0x30);
+    if (values.wrapping_add(LOW * 0x76) | values) & (LOW * 0x80) != 0 {
+        return None;
+    }
+    // Neighbours become pairs, pairs become fours, and those the number; the first digit is lowest.
+    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours & 0xffff) * 10_000 + (fours >> 32))
+}
+
 #[inline]
 fn digit(digits: &[u8], at: usize) -> Option<u64> {
     let value = digits.get(at)?.wrapping_sub(b'0');
@@ -139,6 +159,19 @@ mod tests {
         assert_eq!(ns("15E-1"), Some((1500, 0)));
         assert_eq!(ns("1e-400"), Some((0, 0)));
         assert_eq!(ns("000000000000000000012.5"), Some((12_500, 0)));
+    }
+
+    #[test]
+    fn digits_are_worth_their_place_however_many_there_are() {
+        let mut text = String::new();
+        for digit in "9182736450918273".chars() {
+            text.push(digit);
+            let expected = text.parse::<i64>().unwrap().checked_mul(1000);
+            assert_eq!(ns(&text), expected.map(|ns| (ns, 0)), "{text}");
+            for no_digit in ['/', ':', 'x', '\u{e9}'] {
+                assert_eq!(ns(&format!("{text}{no_digit}12345678")), None);
+            }
+        }
     }
 
     #[test]

@@ -18,11 +18,15 @@ mod left_out;
 mod micros;
 mod nest;
 mod ops;
+mod own;
+mod own_event;
 mod places;
 mod reader;
 mod recognize;
 mod scanner;
 mod tensors;
+mod texts;
+mod window;
 
 pub use left_out::LEFT_OUT_PREFIX;
 pub use reader::Reader;
@@ -33,9 +37,10 @@ use std::path::Path;
 
 /// Reads the trace in these bytes, whatever its form.
 ///
-/// The times of a Chrome trace are counted from its first event; `read.base_ns` in the metadata is
-/// where that lies on the clock of the file. What was met and not kept is counted under
-/// [`LEFT_OUT_PREFIX`].
+/// A trace that this crate wrote, as its JSON or as a [Chrome trace](crate::export::ChromeTrace), comes
+/// back as it was. The times of any other Chrome trace are counted from its first event; `read.base_ns`
+/// in the metadata is where that lies on the clock of the file. What was met and not kept is counted
+/// under [`LEFT_OUT_PREFIX`].
 ///
 /// ```
 /// use trace_runtime::{TraceView, read};

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 /// that launched it, or the runtime call where no op made that; an op that nothing holds has the one
 /// that handed it to its thread, if the trace says so.
 pub(super) fn build(
-    collected: Collector<'_>,
+    collected: Collector,
     header: Header,
     reader: Reader,
 ) -> Result<TraceStore, TraceError> {
@@ -118,12 +118,12 @@ fn finish_rows(rows: &mut [Row], memory: &[MemoryRow]) -> i64 {
 
 const NEVER_ENDED: u64 = u64::MAX - 1;
 
-struct Sweep<'a> {
+struct Sweep {
     /// The lanes that are looked at and not kept.
     hides: [(Lane, bool); 2],
     builder: TraceStoreBuilder,
     base: i64,
-    places: Places<'a>,
+    places: Places,
     threads: Vec<ThreadIndex>,
     signatures: Vec<SignatureIndex>,
     /// By lane: the rows that may still hold others, outermost first.
@@ -151,7 +151,7 @@ fn innermost(open: &[Open], until: i64) -> Option<usize> {
         .map(|open| open.index)
 }
 
-impl Sweep<'_> {
+impl Sweep {
     /// Takes one row, and says what it was if it was not kept.
     fn row(&mut self, row: &Row) -> Result<Option<&'static str>, TraceError> {
         let lane = self.places.lanes()[row.lane as usize];
@@ -216,13 +216,13 @@ impl Sweep<'_> {
     }
 
     /// The op of another thread whose arrow arrives where an op begins.
-    fn handed_off_by(&self, row: &Row, lane: LaneOf<'_>) -> Option<usize> {
+    fn handed_off_by(&self, row: &Row, lane: LaneOf) -> Option<usize> {
         let arrows = self.handoffs.as_ref()?;
         (lane.lane == Lane::Host).then(|| arrows.source(lane.place, row.start))?
     }
 
     /// Frames and runtime calls are the time of the ops on their thread, seen once more.
-    fn add_to_total(&mut self, row: &Row, lane: LaneOf<'_>) {
+    fn add_to_total(&mut self, row: &Row, lane: LaneOf) {
         let counts = match lane.lane {
             Lane::Host | Lane::Device => true,
             Lane::Python | Lane::Runtime => self.places.lane_of(lane.place, Lane::Host).is_none(),

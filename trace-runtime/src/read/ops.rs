@@ -2,23 +2,22 @@
 
 use super::category::{Category, Lane, device_kind};
 use super::event::Facts;
-use super::hash::FastHash;
 use super::scanner::Raw;
 use super::tensors::Tensors;
+use super::texts::Texts;
 use crate::model::{NewEntry, OpKind, SignatureIndex, ThreadIndex, TraceError, TraceStoreBuilder};
-use std::collections::HashMap;
 
 /// Ops by the text that describes them.
 #[derive(Debug, Default)]
-pub(super) struct Ops<'a> {
-    /// By name and facts in one piece. Comparing with where they first stand in a file of hundreds of
-    /// megabytes would miss the cache once for each of them.
-    ids: HashMap<Box<[u8]>, u32, FastHash>,
-    distinct: Vec<Op<'a>>,
-    key: Vec<u8>,
+pub(super) struct Ops {
+    /// What tells ops apart: lane and category, name, facts.
+    texts: Texts,
+    distinct: Vec<(Lane, Category)>,
 }
 
-#[derive(Debug, Clone, Copy)]
+const PARTS: usize = 2 + Facts::COUNT;
+
+/// One of them.
 struct Op<'a> {
     name: Raw<'a>,
     lane: Lane,
@@ -26,37 +25,25 @@ struct Op<'a> {
     facts: Facts<'a>,
 }
 
-impl<'a> Ops<'a> {
+impl Ops {
     #[inline]
     pub(super) fn id(
         &mut self,
-        name: Raw<'a>,
+        name: Raw<'_>,
         lane: Lane,
         category: Category,
-        facts: Facts<'a>,
+        facts: &Facts<'_>,
     ) -> u32 {
-        self.key.clear();
-        self.key
-            .extend([lane as u8, u8::from(category == Category::DeviceMemory)]);
-        self.key.extend_from_slice(name.0);
-        for (number, part) in facts.parts().into_iter().enumerate() {
-            if !part.is_empty() {
-                // No text of JSON has this byte, so that no two ops share a key.
-                self.key.extend([0, number as u8]);
-                self.key.extend_from_slice(part.0);
-            }
+        let sort = [lane as u8, u8::from(category == Category::DeviceMemory)];
+        self.texts.part(0, Raw(&sort));
+        self.texts.part(1, name);
+        for (number, part) in (2..).zip(facts.parts()) {
+            self.texts.part(number, part);
         }
-        if let Some(&id) = self.ids.get(self.key.as_slice()) {
-            return id;
+        let id = self.texts.id();
+        if id as usize == self.distinct.len() {
+            self.distinct.push((lane, category));
         }
-        let id = self.distinct.len() as u32;
-        self.ids.insert(self.key.as_slice().into(), id);
-        self.distinct.push(Op {
-            name,
-            lane,
-            category,
-            facts,
-        });
         id
     }
 
@@ -66,9 +53,19 @@ impl<'a> Ops<'a> {
         builder: &mut TraceStoreBuilder,
         thread: ThreadIndex,
     ) -> Result<Vec<SignatureIndex>, TraceError> {
-        self.distinct
-            .iter()
-            .map(|op| op.signature(builder, thread))
+        (0..)
+            .zip(&self.distinct)
+            .map(|(id, &(lane, category))| {
+                let [_, name, facts @ ..] = self.texts.parts::<PARTS>(id);
+                let facts = Facts::from_parts(facts);
+                let op = Op {
+                    name,
+                    lane,
+                    category,
+                    facts,
+                };
+                op.signature(builder, thread)
+            })
             .collect()
     }
 }

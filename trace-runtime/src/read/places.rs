@@ -4,73 +4,75 @@ use super::category::Lane;
 use super::hash::FastHash;
 use super::ops::device_id;
 use super::scanner::Raw;
+use super::texts::Texts;
 use crate::model::{ThreadIndex, TraceStoreBuilder};
 use std::collections::{HashMap, HashSet};
 
 /// Every process and thread of a trace, and its lanes.
 #[derive(Debug, Default)]
-pub(super) struct Places<'a> {
-    ids: HashMap<(Raw<'a>, Raw<'a>), u32, FastHash>,
-    known: Vec<Place<'a>>,
-    lanes: Vec<LaneOf<'a>>,
-    process_names: HashMap<Raw<'a>, Raw<'a>, FastHash>,
+pub(super) struct Places {
+    /// By process and thread.
+    texts: Texts,
+    known: Vec<Place>,
+    lanes: Vec<LaneOf>,
+    /// The device of each lane as the trace names it.
+    devices: Vec<Box<[u8]>>,
+    process_names: HashMap<Box<[u8]>, Box<[u8]>, FastHash>,
     last: u32,
 }
 
 #[derive(Debug)]
-struct Place<'a> {
-    pid: Raw<'a>,
-    tid: Raw<'a>,
-    name: Raw<'a>,
+struct Place {
+    pid: Box<[u8]>,
+    tid: Box<[u8]>,
+    name: Box<[u8]>,
     lanes: [Option<u32>; Lane::COUNT],
 }
 
 /// One lane of a place.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LaneOf<'a> {
+pub(super) struct LaneOf {
     pub(super) place: u32,
     pub(super) lane: Lane,
-    device: Raw<'a>,
 }
 
-impl<'a> Places<'a> {
+impl Places {
     /// The number of a process and thread.
     #[inline]
-    pub(super) fn place(&mut self, pid: Raw<'a>, tid: Raw<'a>) -> u32 {
+    pub(super) fn place(&mut self, pid: Raw<'_>, tid: Raw<'_>) -> u32 {
         // Events come in runs of one thread.
         if let Some(last) = self.known.get(self.last as usize)
-            && last.tid == tid
-            && last.pid == pid
+            && *last.tid == *tid.0
+            && *last.pid == *pid.0
         {
             return self.last;
         }
-        self.last = *self.ids.entry((pid, tid)).or_insert_with(|| {
+        self.texts.part(0, pid);
+        self.texts.part(1, tid);
+        self.last = self.texts.id();
+        if self.last as usize == self.known.len() {
             self.known.push(Place {
-                pid,
-                tid,
-                name: Raw(b""),
+                pid: pid.0.into(),
+                tid: tid.0.into(),
+                name: Box::default(),
                 lanes: [None; Lane::COUNT],
             });
-            self.known.len() as u32 - 1
-        });
+        }
         self.last
     }
 
     /// The number of a lane.
     #[inline]
-    pub(super) fn lane(&mut self, place: u32, lane: Lane, device: Raw<'a>) -> u32 {
+    pub(super) fn lane(&mut self, place: u32, lane: Lane, device: Raw<'_>) -> u32 {
         let slot = &mut self.known[place as usize].lanes[lane as usize];
         *slot.get_or_insert_with(|| {
-            self.lanes.push(LaneOf {
-                place,
-                lane,
-                device,
-            });
+            self.lanes.push(LaneOf { place, lane });
+            self.devices.push(device.0.into());
             self.lanes.len() as u32 - 1
         })
     }
 
-    pub(super) fn lanes(&self) -> &[LaneOf<'a>] {
+    pub(super) fn lanes(&self) -> &[LaneOf] {
         &self.lanes
     }
 
@@ -79,13 +81,13 @@ impl<'a> Places<'a> {
         self.known[place as usize].lanes[lane as usize]
     }
 
-    pub(super) fn name_thread(&mut self, pid: Raw<'a>, tid: Raw<'a>, name: Raw<'a>) {
+    pub(super) fn name_thread(&mut self, pid: Raw<'_>, tid: Raw<'_>, name: Raw<'_>) {
         let place = self.place(pid, tid);
-        self.known[place as usize].name = name;
+        self.known[place as usize].name = name.0.into();
     }
 
-    pub(super) fn name_process(&mut self, pid: Raw<'a>, name: Raw<'a>) {
-        self.process_names.insert(pid, name);
+    pub(super) fn name_process(&mut self, pid: Raw<'_>, name: Raw<'_>) {
+        self.process_names.insert(pid.0.into(), name.0.into());
     }
 
     /// Gives every lane a thread of the trace. Ops keep the number that the system gave their thread;
@@ -99,7 +101,7 @@ impl<'a> Places<'a> {
         let mut taken = HashSet::new();
         for wanted in [Lane::Host, Lane::Device] {
             for (lane, number) in self.lanes.iter().zip(&mut numbers) {
-                let tid = self.known[lane.place as usize].tid.number::<u64>();
+                let tid = Raw(&self.known[lane.place as usize].tid).number::<u64>();
                 if lane.lane == wanted {
                     let rank = self.rank(lane.place);
                     *number = tid.filter(|&tid| taken.insert((rank, tid)));
@@ -109,8 +111,9 @@ impl<'a> Places<'a> {
         let mut free = 1;
         self.lanes
             .iter()
+            .zip(&self.devices)
             .zip(numbers)
-            .map(|(lane, number)| {
+            .map(|((lane, device), number)| {
                 let own_rank = self.rank(lane.place);
                 let number = number.unwrap_or_else(|| {
                     while !taken.insert((own_rank, free)) {
@@ -119,37 +122,42 @@ impl<'a> Places<'a> {
                     free
                 });
                 let rank = own_rank.or(rank);
-                builder.thread(Some(number), rank, self.name_of(lane).as_deref())
+                builder.thread(
+                    Some(number),
+                    rank,
+                    self.name_of(*lane, Raw(device)).as_deref(),
+                )
             })
             .collect()
     }
 
     /// The rank that a process is named after: in a trace of several ranks each is a process.
     pub(super) fn rank(&self, place: u32) -> Option<u32> {
-        let pid = self.known[place as usize].pid;
-        let name = self.process_names.get(&pid)?.0.strip_prefix(b"rank ")?;
+        let pid = &self.known[place as usize].pid;
+        let name = self.process_names.get(pid)?.strip_prefix(b"rank ")?;
         Raw(name).number()
     }
 
-    fn name_of(&self, lane: &LaneOf<'_>) -> Option<String> {
+    fn name_of(&self, lane: LaneOf, device: Raw<'_>) -> Option<String> {
         let place = &self.known[lane.place as usize];
         let given = || {
             let name = if place.name.is_empty() {
-                self.process_names.get(&place.pid).copied()?
+                self.process_names.get(&place.pid)?
             } else {
-                place.name
+                &place.name
             };
-            Some(name.text().trim().to_owned()).filter(|name| !name.is_empty())
+            Some(Raw(name).text().trim().to_owned()).filter(|name| !name.is_empty())
         };
-        let tid = || match place.tid.number::<i64>() {
+        let own_tid = Raw(&place.tid);
+        let tid = || match own_tid.number::<i64>() {
             Some(number) => format!("thread {number}"),
-            None => place.tid.text().into_owned(),
+            None => own_tid.text().into_owned(),
         };
         let stream = || {
-            let device = device_id(lane.device);
-            match place.tid.number::<i64>() {
+            let device = device_id(device);
+            match own_tid.number::<i64>() {
                 Some(number) => format!("{device} stream {number}"),
-                None => format!("{device} {}", place.tid.text()),
+                None => format!("{device} {}", own_tid.text()),
             }
         };
         match lane.lane {

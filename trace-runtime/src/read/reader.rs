@@ -1,9 +1,11 @@
 //! What to keep of a trace.
 
+use super::window::Window;
 use super::{Format, chrome, strip_bom};
 use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
 
 /// Reads traces, keeping more of them than [`open`](super::open) does.
 ///
@@ -49,16 +51,25 @@ impl Reader {
 
     /// Reads the trace in these bytes, whatever its form.
     pub fn open(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
-        self.open_watched(bytes, &AtomicUsize::new(0))
-    }
-
-    /// Like [`open`](Self::open); meanwhile `read` says how many of the bytes are read.
-    pub fn open_watched(self, bytes: &[u8], read: &AtomicUsize) -> Result<TraceStore, TraceError> {
         let bytes = strip_bom(bytes);
         match Format::of(bytes)? {
-            Format::Recorded => TraceStore::try_from(&RecordedExecutionTrace::from_slice(bytes)?),
-            Format::ChromeObject => chrome::object(bytes, self, read),
-            Format::ChromeArray => chrome::array(bytes, self, read),
+            // Read where it lies.
+            Format::Recorded => recorded(bytes),
+            Format::ChromeObject => chrome::object(Window::new(bytes)?, self),
+            Format::ChromeArray => chrome::array(Window::new(bytes)?, self),
+        }
+    }
+
+    /// Reads the trace that comes out of `source`, whatever its form.
+    ///
+    /// A Chrome trace is read as it arrives and never held as a whole: of a compressed file, what a
+    /// decoder hands out is enough. No buffer is needed in between.
+    pub fn read(self, source: impl Read) -> Result<TraceStore, TraceError> {
+        let mut window = Window::new(source)?;
+        match window.piece(|scanner| Format::look(scanner.clone()))?? {
+            Format::Recorded => recorded(&window.rest()?),
+            Format::ChromeObject => chrome::object(window, self),
+            Format::ChromeArray => chrome::array(window, self),
         }
     }
 
@@ -70,7 +81,13 @@ impl Reader {
                 TraceError::content("is a directory; name a trace file in it").in_file(path),
             );
         }
-        let bytes = std::fs::read(path).map_err(|error| TraceError::read(path, error))?;
-        self.open(&bytes).map_err(|error| error.in_file(path))
+        File::open(path)
+            .map_err(TraceError::reading)
+            .and_then(|file| self.read(file))
+            .map_err(|error| error.in_file(path))
     }
+}
+
+fn recorded(bytes: &[u8]) -> Result<TraceStore, TraceError> {
+    TraceStore::try_from(&RecordedExecutionTrace::from_slice(bytes)?)
 }

@@ -1,6 +1,6 @@
 //! What a file is, by its first bytes, and what to say of one that is no trace.
 
-use super::scanner::Scanner;
+use super::scanner::{Fault, Passed, Scanner};
 use super::{TraceError, strip_bom};
 
 /// The forms of traces that can be read.
@@ -19,13 +19,22 @@ impl Format {
     /// The form of the trace in these bytes; the error says what they are instead.
     pub fn of(bytes: &[u8]) -> Result<Format, TraceError> {
         let bytes = strip_bom(bytes);
-        match Scanner::new(bytes).peek() {
-            None => Err(TraceError::content(
+        Format::look(Scanner::new(bytes))
+            .unwrap_or_else(|fault| Err(fault.into_error(bytes, Passed::default())))
+    }
+
+    /// The same for text that may go on: a fault at its end asks for more of it.
+    pub(super) fn look(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>, Fault> {
+        let text = scanner.rest();
+        if scanner.at_end()? {
+            return Ok(Err(TraceError::content(
                 "the file is empty; was it written to the end, or is a pipe missing its input?",
-            )),
-            Some(b'[') => Ok(Format::ChromeArray),
-            Some(b'{') => object_format(bytes),
-            Some(_) => Err(TraceError::content(what_else(bytes))),
+            )));
+        }
+        match scanner.peek() {
+            Some(b'[') => Ok(Ok(Format::ChromeArray)),
+            Some(b'{') => object_format(scanner),
+            _ => Ok(Err(TraceError::content(what_else(text)))),
         }
     }
 }
@@ -33,23 +42,16 @@ impl Format {
 /// How many keys an error names.
 const NAMED_KEYS: usize = 5;
 
-fn object_format(bytes: &[u8]) -> Result<Format, TraceError> {
-    let mut scanner = Scanner::new(bytes);
+fn object_format(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>, Fault> {
     let mut keys = Vec::new();
-    let mut look = || {
-        let mut members = scanner.open_object()?;
-        while let Some(key) = scanner.next_key(&mut members)? {
-            match key.0 {
-                b"traceEvents" => return Ok(Some(Format::ChromeObject)),
-                b"entries" | b"schema_version" => return Ok(Some(Format::Recorded)),
-                _ => keys.push(key),
-            }
-            scanner.skip()?;
+    let mut members = scanner.open_object()?;
+    while let Some(key) = scanner.next_key(&mut members)? {
+        match key.0 {
+            b"traceEvents" => return Ok(Ok(Format::ChromeObject)),
+            b"entries" | b"schema_version" => return Ok(Ok(Format::Recorded)),
+            _ => keys.push(key),
         }
-        Ok(None)
-    };
-    if let Some(format) = look().map_err(|fault: super::scanner::Fault| fault.into_error(bytes))? {
-        return Ok(format);
+        scanner.skip()?;
     }
     let named: Vec<String> = keys
         .iter()
@@ -61,10 +63,10 @@ fn object_format(bytes: &[u8]) -> Result<Format, TraceError> {
         (some, all) if some < all => format!("it has {} and {} more", named.join(", "), all - some),
         _ => format!("it has {}", named.join(", ")),
     };
-    Err(TraceError::content(format!(
+    Ok(Err(TraceError::content(format!(
         "this is JSON but no trace: {has}; \
          a trace has `traceEvents` (Chrome, Kineto, torch.profiler) or `entries` (this program)"
-    )))
+    ))))
 }
 
 fn what_else(bytes: &[u8]) -> String {

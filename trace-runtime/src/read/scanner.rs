@@ -11,6 +11,8 @@ use std::borrow::Cow;
 pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// These bytes are a part, and more come behind them.
+    goes_on: bool,
 }
 
 /// Text that is not what it should be: where, and what was expected there.
@@ -21,14 +23,10 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn into_error(self, bytes: &[u8]) -> TraceError {
-        let before = &bytes[..self.at.min(bytes.len())];
-        let line = before.split(|&byte| byte == b'\n').count();
-        let line_start = before
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |newline| newline + 1);
-        let column = before.len() - line_start + 1;
+    /// The error for a fault in `bytes`, which come behind text that has `passed`.
+    pub(super) fn into_error(self, bytes: &[u8], mut passed: Passed) -> TraceError {
+        passed.pass(&bytes[..self.at.min(bytes.len())]);
+        let (line, column) = (passed.lines + 1, passed.columns + 1);
         let message = if self.at >= bytes.len() {
             format!(
                 "the trace ends too early, perhaps its writer was cut off: expected {}",
@@ -38,6 +36,28 @@ impl Fault {
             format!("not a trace: expected {}", self.expected)
         };
         TraceError::text(line, column, message)
+    }
+}
+
+/// How much text was read and let go of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Passed {
+    lines: usize,
+    /// Bytes of the line that has not ended.
+    columns: usize,
+}
+
+impl Passed {
+    pub(super) fn pass(&mut self, text: &[u8]) {
+        match text.iter().rposition(|&byte| byte == b'\n') {
+            Some(last) => self.columns = text.len() - last - 1,
+            None => self.columns += text.len(),
+        }
+        // In parts of one size, whose count fits a byte: many times faster than one by one.
+        let count = |part: &[u8]| part.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>();
+        let (parts, rest) = text.as_chunks::<240>();
+        let lines = parts.iter().map(|part| usize::from(count(part)));
+        self.lines += lines.sum::<usize>() + usize::from(count(rest));
     }
 }
 
@@ -88,8 +108,14 @@ impl<'a> Raw<'a> {
 }
 
 impl<'a> Scanner<'a> {
+    /// Over text that is all there.
     pub(super) fn new(bytes: &'a [u8]) -> Scanner<'a> {
-        Scanner { bytes, at: 0 }
+        Scanner::within(bytes, 0, false)
+    }
+
+    /// From `at` on over text that more comes behind of, or does not.
+    pub(super) fn within(bytes: &'a [u8], at: usize, goes_on: bool) -> Scanner<'a> {
+        Scanner { bytes, at, goes_on }
     }
 
     pub(super) fn fault<T>(&self, expected: &'static str) -> Result<T, Fault> {
@@ -159,8 +185,10 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline]
     fn word(&mut self) -> Result<&'a [u8], Fault> {
         let start = self.at;
+        self.at = digits_end(self.bytes, self.at);
         while let Some(&byte) = self.bytes.get(self.at)
             && IN_WORD[usize::from(byte)]
         {
@@ -250,21 +278,22 @@ impl<'a> Scanner<'a> {
     }
 
     /// The text between two positions.
+    #[inline]
     pub(super) fn between(&self, start: usize, end: usize) -> &'a [u8] {
         &self.bytes[start..end]
+    }
+
+    /// The [`tail`] of what comes next, if it is that long.
+    #[inline]
+    pub(super) fn tail(&self, length: usize) -> Option<u64> {
+        self.bytes.get(self.at..self.at + length).map(tail)
     }
 
     /// Takes exactly this text, if it comes next.
     #[inline]
     pub(super) fn take_text(&mut self, text: &[u8]) -> bool {
         let end = self.at + text.len();
-        let found = self.bytes.get(self.at..end).is_some_and(|here| {
-            match (here.last_chunk::<8>(), text.last_chunk::<8>()) {
-                // Keys differ at their end; the spaces in front are alike.
-                (Some(here_tail), Some(tail)) => here_tail == tail && here == text,
-                _ => here == text,
-            }
-        });
+        let found = self.bytes.get(self.at..end) == Some(text);
         if found {
             self.at = end;
         }
@@ -291,9 +320,26 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether nothing but space is left.
-    pub(super) fn at_end(&mut self) -> bool {
-        self.peek().is_none()
+    pub(super) fn at_end(&mut self) -> Result<bool, Fault> {
+        let nothing = self.peek().is_none();
+        if nothing && self.goes_on {
+            return self.fault("more text");
+        }
+        Ok(nothing)
     }
+
+    /// What is left.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+}
+
+/// The last eight bytes of a text as a number, 0 for a shorter one: keys differ at their end, while the
+/// spaces in front are alike.
+#[inline]
+pub(super) fn tail(text: &[u8]) -> u64 {
+    text.last_chunk()
+        .map_or(0, |tail| u64::from_le_bytes(*tail))
 }
 
 /// The bytes of numbers and of words such as `true` and `NaN`.
@@ -309,24 +355,26 @@ const IN_WORD: [bool; 256] = {
 };
 
 /// Whether a first key or item is still to come.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Members {
     first: bool,
 }
 
 impl Members {
-    /// The first one was taken.
+    /// Says whether it is, where something was taken without [`Scanner::next_key`].
     #[inline]
-    pub(super) fn skip_first(&mut self) {
-        self.first = false;
+    pub(super) fn set_first(&mut self, first: bool) {
+        self.first = first;
     }
 }
+
+/// One in each byte, and the high bit of each.
+const LOW: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// Where the first quote or backslash from `at` on stands, or the end; eight bytes at a time.
 #[inline]
 fn quote_or_backslash(bytes: &[u8], mut at: usize) -> usize {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
     let zeros = |word: u64| word.wrapping_sub(LOW) & !word & HIGH;
     while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*word);
@@ -342,6 +390,21 @@ fn quote_or_backslash(bytes: &[u8], mut at: usize) -> usize {
         .is_some_and(|byte| !matches!(byte, b'"' | b'\\'))
     {
         at += 1;
+    }
+    at
+}
+
+/// Where a run of digits from `at` on ends; eight bytes at a time, and less than eight before the end.
+#[inline]
+fn digits_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        // A digit becomes its value; 0x76 more takes what is above 9 to the high bit.
+        let values = u64::from_le_bytes(*word) ^ (LOW * 0x30);
+        let others = (values.wrapping_add(LOW * 0x76) | values) & HIGH;
+        if others != 0 {
+            return at + others.trailing_zeros() as usize / 8;
+        }
+        at += 8;
     }
     at
 }
@@ -418,6 +481,17 @@ mod tests {
     }
 
     #[test]
+    fn a_run_of_digits_ends_at_the_first_byte_that_is_none() {
+        for len in 0..20 {
+            for other in (0..=255_u8).filter(|byte| !byte.is_ascii_digit()) {
+                let mut bytes: Vec<u8> = (0..len).map(|at| b'0' + at % 10).collect();
+                bytes.extend([other; 8]);
+                assert_eq!(digits_end(&bytes, 0), usize::from(len), "{other}");
+            }
+        }
+    }
+
+    #[test]
     fn strings_mean_what_serde_json_says_they_mean() {
         for json in [
             r#""""#,
@@ -480,7 +554,7 @@ mod tests {
             at: 5,
             expected: "`:`",
         };
-        let error = fault.into_error(b"ab\ncd\nef");
+        let error = fault.into_error(b"ab\ncd\nef", Passed::default());
         assert_eq!(error.position(), Some((2, 3)));
         assert_eq!(
             error.to_string(),

@@ -16,7 +16,7 @@ pub use names::{display_width, printable};
 pub(crate) use op_sections::op_figures;
 pub use table::{Align, Cell, Column, Table};
 pub use text::{Colour, TextStyle};
-pub use units::{bytes, duration, percent, rate, shapes};
+pub use units::{bytes, count, duration, percent, prose, rate, shapes};
 
 use crate::analyze::{
     Activity, Collective, CriticalPath, LiveMemory, MachinePeaks, OpOutcomes, OpRow, RooflinePoint,

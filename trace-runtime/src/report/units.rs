@@ -71,12 +71,12 @@ pub(super) fn unless_zero(value: u64, shown: fn(u64) -> String) -> String {
 }
 
 /// A figure for a sentence, without the space that lines units up.
-pub(super) fn prose(figure: &str) -> String {
+pub fn prose(figure: &str) -> String {
     figure.replace("  ", " ")
 }
 
 /// A count with its thousands apart: `1,234,567`.
-pub(super) fn count(count: u64) -> String {
+pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut apart = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -1,61 +1,128 @@
 //! What an event of a Chrome trace says beside its name and its times.
 
-use crate::export::json_text::{comma, number, printable, shapes, string};
+use super::rows::Spot;
+use crate::export::json_text::{comma, is_printable, nested, number, printable, shapes, string};
 use crate::model::{DType, EntryView, Outcome, Tensors};
 use std::io::{self, Write};
 
 /// Writes the members of `args`, without the braces. The keys `Input Dims`, `Input type` and
 /// `External id` are Kineto's; the others follow their style.
 ///
+/// Together with the event's name, row and times they say all of an entry. One of which an event
+/// cannot say all has its described JSON beside them.
+///
 /// What follows from an entry's signature is put together once per signature.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Args {
-    by_signature: Vec<Option<Box<[u8]>>>,
+    origin_ns: i64,
+    by_signature: Vec<Option<Shared>>,
+}
+
+/// What the entries of a signature share.
+#[derive(Debug, Clone)]
+struct Shared {
+    members: Box<[u8]>,
+    /// The names can be shown as they are.
+    printable: bool,
+}
+
+impl Shared {
+    fn of(view: &EntryView<'_>) -> io::Result<Shared> {
+        let mut members = Vec::new();
+        write_signature(&mut members, view)?;
+        Ok(Shared {
+            members: members.into(),
+            printable: is_printable(view.operation()) && view.device_id().is_none_or(is_printable),
+        })
+    }
 }
 
 impl Args {
-    pub(super) fn write<W: Write>(&mut self, out: &mut W, view: &EntryView<'_>) -> io::Result<()> {
-        out.write_all(b"\"External id\":")?;
-        number(out, view.step() as u64)?;
-        let mut member = |key: &[u8], value: Option<u64>| match value {
-            Some(value) => out.write_all(key).and_then(|()| number(out, value)),
-            None => Ok(()),
-        };
-        let not_zero = |value: u64| Some(value).filter(|&value| value > 0);
-        member(b",\"parent\":", view.parent().map(|parent| parent as u64))?;
-        let elements = not_zero(view.output_elements() as u64);
-        member(b",\"Output elements\":", elements)?;
-        member(b",\"Output bytes\":", not_zero(view.memory_bytes() as u64))?;
-        member(b",\"suspended ns\":", not_zero(view.suspended_ns()))?;
-        if view.outcome() != Outcome::Ok {
-            write!(out, ",\"outcome\":\"{}\"", view.outcome())?;
+    /// For events whose times count from `origin_ns`.
+    pub(super) fn new(origin_ns: i64) -> Args {
+        Args {
+            origin_ns,
+            by_signature: Vec::new(),
         }
-        if let Some(meta) = view.meta() {
-            out.write_all(b",\"meta\":{")?;
-            for (index, (key, value)) in meta.iter().enumerate() {
-                comma(out, index)?;
-                printable(out, key)?;
-                out.write_all(b":")?;
-                printable(out, value)?;
-            }
-            out.write_all(b"}")?;
+    }
+
+    pub(super) fn write<W: Write>(
+        &mut self,
+        out: &mut W,
+        at: Spot,
+        view: &EntryView<'_>,
+    ) -> io::Result<()> {
+        write_own(out, view)?;
+        let printable = self.write_shared(out, view)?;
+        if view.start_ns().is_none() {
+            out.write_all(b",\"untimed\":true")?;
         }
+        if !(printable && self.is_said(at, view)) {
+            out.write_all(b",\"described\":")?;
+            nested(out, &view.to_entry())?;
+        }
+        Ok(())
+    }
+
+    /// Says whether the names can be shown as they are.
+    fn write_shared<W: Write>(&mut self, out: &mut W, view: &EntryView<'_>) -> io::Result<bool> {
         let Some(signature) = view.signature() else {
-            return write_signature(out, view);
+            let shared = Shared::of(view)?;
+            return out.write_all(&shared.members).map(|()| shared.printable);
         };
         let signature = signature as usize;
         if signature >= self.by_signature.len() {
             self.by_signature.resize(signature + 1, None);
         }
-        if let Some(known) = &self.by_signature[signature] {
-            return out.write_all(known);
-        }
-        let mut text = Vec::new();
-        write_signature(&mut text, view)?;
-        out.write_all(&text)?;
-        self.by_signature[signature] = Some(text.into());
-        Ok(())
+        let known = &mut self.by_signature[signature];
+        let shared = match known {
+            Some(shared) => shared,
+            None => known.insert(Shared::of(view)?),
+        };
+        out.write_all(&shared.members).map(|()| shared.printable)
     }
+
+    /// Whether the event says the times and the metadata of an entry as they are.
+    fn is_said(&self, at: Spot, view: &EntryView<'_>) -> bool {
+        let place = at.place;
+        let printable = |meta: (&String, &String)| is_printable(meta.0) && is_printable(meta.1);
+        let starts_there =
+            |start| self.origin_ns.checked_add_unsigned(place.start_ns) == Some(start);
+        view.start_ns().is_none_or(starts_there)
+            && i64::try_from(place.end_ns).is_ok()
+            && view.times_are_whole()
+            && view.meta().is_none_or(|meta| meta.iter().all(printable))
+    }
+}
+
+/// What entries of one signature differ in.
+fn write_own<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()> {
+    out.write_all(b"\"External id\":")?;
+    number(out, view.step() as u64)?;
+    let mut member = |key: &[u8], value: Option<u64>| match value {
+        Some(value) => out.write_all(key).and_then(|()| number(out, value)),
+        None => Ok(()),
+    };
+    let not_zero = |value: u64| Some(value).filter(|&value| value > 0);
+    member(b",\"parent\":", view.parent().map(|parent| parent as u64))?;
+    let elements = not_zero(view.output_elements() as u64);
+    member(b",\"Output elements\":", elements)?;
+    member(b",\"Output bytes\":", not_zero(view.memory_bytes() as u64))?;
+    member(b",\"suspended ns\":", not_zero(view.suspended_ns()))?;
+    if view.outcome() != Outcome::Ok {
+        write!(out, ",\"outcome\":\"{}\"", view.outcome())?;
+    }
+    if let Some(meta) = view.meta() {
+        out.write_all(b",\"meta\":{")?;
+        for (index, (key, value)) in meta.iter().enumerate() {
+            comma(out, index)?;
+            printable(out, key)?;
+            out.write_all(b":")?;
+            printable(out, value)?;
+        }
+        out.write_all(b"}")?;
+    }
+    Ok(())
 }
 
 fn write_signature<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()> {

@@ -2,12 +2,14 @@
 
 use super::args::Args;
 use super::rows::{Row, Spot, Stream};
-use crate::export::json_text::{comma, microseconds, number, printable};
+use crate::export::json_text::{comma, is_printable, microseconds, nested, number, printable};
 use crate::export::memory_curve::Sample;
 use crate::export::timeline::Timeline;
+use crate::model::json_struct::Wire;
 use crate::model::memory::EVENTS_KEY;
-use crate::model::{EntryView, TraceView};
-use std::collections::{BTreeMap, HashSet};
+use crate::model::{EntryView, MemoryEvent, TraceView};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 /// Writes events one by one, and what stands before the first and after the last.
@@ -16,7 +18,8 @@ pub(super) struct Events<W> {
     out: W,
     args: Args,
     count: usize,
-    named: HashSet<u32>,
+    /// The ranks that processes are named after.
+    processes: HashMap<u32, Option<u32>>,
 }
 
 /// How a device row is called, so that HTA tells what it is.
@@ -59,12 +62,14 @@ impl<W: Write> Events<W> {
                 "\"distributedInfo\": {{\"rank\": {first}, \"world_size\": {world}}},"
             )?;
         }
-        out.write_all(b"\"traceName\": \"trace-runtime\",\n\"metadata\": {")?;
         let metadata: BTreeMap<_, _> = trace
             .metadata()
             .iter()
             .filter(|(key, _)| *key != EVENTS_KEY)
             .collect();
+        out.write_all(b"\"traceName\": \"trace-runtime\",\n")?;
+        write_origin(&mut out, trace, timeline, &metadata)?;
+        out.write_all(b"\"metadata\": {")?;
         for (index, (key, value)) in metadata.into_iter().enumerate() {
             comma(&mut out, index)?;
             printable(&mut out, key)?;
@@ -74,9 +79,9 @@ impl<W: Write> Events<W> {
         out.write_all(b"},\n\"traceEvents\": [")?;
         Ok(Events {
             out,
-            args: Args::default(),
+            args: Args::new(timeline.origin_ns()),
             count: 0,
-            named: HashSet::new(),
+            processes: HashMap::new(),
         })
     }
 
@@ -87,11 +92,36 @@ impl<W: Write> Events<W> {
 
     /// Names a row, and its process if this is the first of it.
     pub(super) fn name_row(&mut self, row: Row, rank: Option<u32>, label: &str) -> io::Result<()> {
-        if self.named.insert(row.pid) {
-            let process = rank.map_or("ops".to_owned(), |rank| format!("rank {rank}"));
-            self.metadata("process_name", row, &process)?;
+        self.name_process(row, rank)?;
+        self.begin_metadata("thread_name", row, label)?;
+        self.out.write_all(b"}}")
+    }
+
+    /// Names the row of a thread; `name` is the thread's own, if it has one.
+    pub(super) fn name_thread(
+        &mut self,
+        row: Row,
+        view: &EntryView<'_>,
+        label: &str,
+        name: Option<&str>,
+    ) -> io::Result<()> {
+        self.name_process(row, view.rank())?;
+        self.begin_metadata("thread_name", row, label)?;
+        if let (Some(thread), Some(name)) = (view.thread(), name) {
+            write!(self.out, ",\"thread\":{thread},\"named\":")?;
+            nested(&mut self.out, &name)?;
         }
-        self.metadata("thread_name", row, label)
+        self.out.write_all(b"}}")
+    }
+
+    fn name_process(&mut self, row: Row, rank: Option<u32>) -> io::Result<()> {
+        if let Entry::Vacant(process) = self.processes.entry(row.pid) {
+            process.insert(rank);
+            let name = rank.map_or("ops".to_owned(), |rank| format!("rank {rank}"));
+            self.begin_metadata("process_name", row, &name)?;
+            self.out.write_all(b"}}")?;
+        }
+        Ok(())
     }
 
     /// An entry on the row of its thread.
@@ -99,9 +129,12 @@ impl<W: Write> Events<W> {
         let length = at.place.end_ns - at.place.start_ns;
         let what = ("cpu_op", "", view.operation());
         self.complete(what, at.row, at.place.start_ns, length)?;
-        self.args.write(&mut self.out, view)?;
-        if let Some(thread) = view.thread().filter(|&thread| thread != at.row.tid) {
-            write!(self.out, ",\"thread\":{thread}")?;
+        self.args.write(&mut self.out, at, view)?;
+        if view.thread() != Some(at.row.tid) {
+            self.number_or_null(",\"thread\":", view.thread())?;
+        }
+        if self.processes.get(&at.row.pid) != Some(&view.rank()) {
+            self.number_or_null(",\"rank\":", view.rank().map(u64::from))?;
         }
         self.out.write_all(b"}}")
     }
@@ -149,6 +182,48 @@ impl<W: Write> Events<W> {
             self.out.write_all(b"}")?;
         }
         Ok(())
+    }
+
+    /// What the allocator said, as Kineto has it.
+    pub(super) fn memory(
+        &mut self,
+        row: Row,
+        event: &MemoryEvent<'_>,
+        time_ns: u64,
+    ) -> io::Result<()> {
+        self.next()?;
+        write!(
+            self.out,
+            "{{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\
+             \"pid\":{},\"tid\":{},\"ts\":",
+            row.pid, row.tid
+        )?;
+        microseconds(&mut self.out, time_ns)?;
+        write!(self.out, ",\"args\":{{\"Bytes\":{}", event.bytes)?;
+        let optional = [
+            (",\"Addr\":", event.address),
+            (",\"Total Allocated\":", event.allocated),
+            (",\"during\":", event.during.map(|step| step as u64)),
+        ];
+        for (key, value) in optional {
+            if value.is_some() {
+                self.number_or_null(key, value)?;
+            }
+        }
+        if self.processes.get(&row.pid) != Some(&event.rank) {
+            self.number_or_null(",\"rank\":", event.rank.map(u64::from))?;
+        }
+        let (kind, number) = torch_device(event.device_id);
+        write!(
+            self.out,
+            ",\"Device Type\":{kind},\"Device Id\":{number},\"device id\":"
+        )?;
+        printable(&mut self.out, event.device_id)?;
+        if !is_printable(event.device_id) {
+            self.out.write_all(b",\"described\":")?;
+            nested(&mut self.out, &event.device_id)?;
+        }
+        self.out.write_all(b"}}")
     }
 
     /// A point of the curve with this name.
@@ -200,15 +275,23 @@ impl<W: Write> Events<W> {
         )
     }
 
-    fn metadata(&mut self, what: &str, row: Row, name: &str) -> io::Result<()> {
+    fn number_or_null(&mut self, key: &str, value: Option<u64>) -> io::Result<()> {
+        self.out.write_all(key.as_bytes())?;
+        match value {
+            Some(value) => number(&mut self.out, value),
+            None => self.out.write_all(b"null"),
+        }
+    }
+
+    /// A metadata event up to the braces that close it.
+    fn begin_metadata(&mut self, what: &str, row: Row, name: &str) -> io::Result<()> {
         self.next()?;
         write!(
             self.out,
             "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"name\":",
             row.pid, row.tid
         )?;
-        printable(&mut self.out, name)?;
-        self.out.write_all(b"}}")
+        printable(&mut self.out, name)
     }
 
     fn next(&mut self) -> io::Result<()> {
@@ -217,4 +300,41 @@ impl<W: Write> Events<W> {
         self.count += 1;
         Ok(())
     }
+}
+
+/// What [`read`](crate::read) needs beside the events to bring the trace back as it was, and by which
+/// it knows that they are ours.
+fn write_origin<W: Write, T: TraceView + ?Sized>(
+    out: &mut W,
+    trace: &T,
+    timeline: &Timeline<'_, T>,
+    metadata: &BTreeMap<&String, &String>,
+) -> io::Result<()> {
+    let origin = timeline.origin_ns();
+    write!(
+        out,
+        "\"trace-runtime\": {{\"version\": 1, \"origin_ns\": {origin}, \"total_duration_us\": "
+    )?;
+    serde_json::to_writer(&mut *out, &Wire(&trace.total_duration_us()))?;
+    let printable = |(key, value): (&&String, &&String)| is_printable(key) && is_printable(value);
+    if !metadata.iter().all(printable) {
+        out.write_all(b", \"metadata\": ")?;
+        nested(out, metadata)?;
+    }
+    out.write_all(b"},\n")
+}
+
+/// The numbers that torch gives to a device: of its kind, and among those of its kind.
+fn torch_device(device: &str) -> (u32, i64) {
+    let (family, number) = device.split_once(':').unwrap_or((device, ""));
+    let kind = match family {
+        "cuda" => 1,
+        "hip" => 6,
+        "xpu" => 12,
+        "mps" => 13,
+        "hpu" => 15,
+        "mtia" => 19,
+        _ => return (0, -1),
+    };
+    (kind, number.parse().unwrap_or(0))
 }

@@ -9,8 +9,8 @@ mod rows;
 
 use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, allocated};
-use super::timeline::{Timeline, row_name};
-use crate::model::TraceView;
+use super::timeline::{ThreadKey, Timeline, off_host, row_name};
+use crate::model::{EntryView, TraceView};
 use device_rows::DeviceRows;
 use events::Events;
 use rows::Rows;
@@ -26,6 +26,11 @@ use std::io::{self, BufWriter, Write};
 /// A device other than `cpu` has rows of its own, a *stream* for each thread that uses it: there stands
 /// the innermost op of the thread, for as long as it is that, launched from its thread. HTA computes
 /// with these rows; it knows communication by the name `ncclDevKernel_…`, memory work by `Memcpy …`.
+///
+/// [`read`](crate::read) brings back the trace that was written, entry for entry, with its metadata and
+/// what its allocators said. What the format cannot carry: times are rounded to whole nanoseconds, a
+/// memory event further than 73 years from the beginning is moved there, and entries come in the order
+/// of their steps.
 #[derive(Debug, Clone)]
 pub struct ChromeTrace {
     device_rows: bool,
@@ -48,7 +53,7 @@ impl ChromeTrace {
         self
     }
 
-    /// Leaves the memory curve out, and with it an event per entry.
+    /// Leaves the memory curve out, and with it an event per entry, and what the allocators said.
     #[must_use]
     pub fn without_memory(mut self) -> Self {
         self.memory = false;
@@ -62,7 +67,7 @@ impl Default for ChromeTrace {
     }
 }
 
-/// Viewers give up somewhere past this many events in one file.
+/// Viewers give up somewhere past this many events in one file; the names of rows are not counted.
 const MAX_EVENTS: usize = 1_000_000;
 
 impl Exporter for ChromeTrace {
@@ -84,7 +89,8 @@ impl Exporter for ChromeTrace {
             }
             if at.place.first_on_track {
                 let label = row_name(trace, &view, at.place.lane);
-                events.name_row(at.row, view.rank(), &label)?;
+                let name = view.thread().and_then(|thread| trace.thread_name(thread));
+                events.name_thread(at.row, &view, &label, name)?;
             }
             events.op(at, &view)?;
             if self.device_rows {
@@ -113,8 +119,13 @@ impl Exporter for ChromeTrace {
             events.counter(OUTPUTS, sample)?;
         }
         if self.memory {
-            for (device, sample) in allocated(trace, timeline.origin_ns()) {
-                events.counter(&format!("allocated bytes on {device}"), sample)?;
+            for (event, sample) in allocated(trace, &timeline) {
+                let (row, first) = rows.memory(event.rank.unwrap_or(0));
+                if first {
+                    events.name_row(row, event.rank, "memory")?;
+                }
+                events.memory(row, &event, sample.time_ns)?;
+                events.counter(&format!("allocated bytes on {}", event.device_id), sample)?;
             }
         }
         events.finish()
@@ -124,8 +135,29 @@ impl Exporter for ChromeTrace {
         "json"
     }
 
-    fn entry_limit(&self) -> Option<usize> {
-        let per_entry = 1 + 2 * usize::from(self.device_rows) + usize::from(self.memory);
-        Some(MAX_EVENTS / per_entry)
+    fn event_limit(&self) -> Option<usize> {
+        Some(MAX_EVENTS)
+    }
+
+    fn events_of<T: TraceView + ?Sized>(&self, trace: &T, entry: &EntryView<'_>) -> usize {
+        // A stretch on a device is the work and its launch. An entry ends with one of its own, and its
+        // beginning cuts one of its parent off; under a parent elsewhere stand both ends of an arrow.
+        let stretch = |on: &EntryView<'_>| 2 * usize::from(self.device_rows && off_host(on));
+        let above = entry.parent().and_then(|step| trace.index_of_step(step));
+        let begins = above.map_or(0, |index| {
+            let above: EntryView<'_> = trace.entry(index).into();
+            if ThreadKey::of(&above) == ThreadKey::of(entry) {
+                stretch(&above)
+            } else {
+                2
+            }
+        });
+        let point = usize::from(self.memory && entry.memory_bytes() > 0);
+        1 + begins + stretch(entry) + point
+    }
+
+    /// What was said, and a point of the curve.
+    fn events_of_memory(&self) -> usize {
+        2 * usize::from(self.memory)
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct Rows<'a> {
     /// A device has a row for each row of a thread that uses it: there, nothing overlaps.
     streams: HashMap<(Row, &'a str), Stream>,
     stream_count: HashMap<u32, u32>,
+    /// By process: the row of what its allocators said.
+    memory: HashMap<u32, Row>,
     next_tid: u64,
 }
 
@@ -51,6 +53,7 @@ impl<'a> Rows<'a> {
             threads: Vec::new(),
             streams: HashMap::new(),
             stream_count: HashMap::new(),
+            memory: HashMap::new(),
             next_tid: MADE_UP_TIDS,
         }
     }
@@ -98,6 +101,17 @@ impl<'a> Rows<'a> {
         };
         self.streams.insert((thread, device), stream);
         stream
+    }
+
+    /// The row of what the allocators of a process said, and whether nothing was put on it yet.
+    pub(super) fn memory(&mut self, pid: u32) -> (Row, bool) {
+        if let Some(&row) = self.memory.get(&pid) {
+            return (row, false);
+        }
+        let tid = self.new_tid();
+        let row = Row { pid, tid };
+        self.memory.insert(pid, row);
+        (row, true)
     }
 
     /// Ends what is still open.

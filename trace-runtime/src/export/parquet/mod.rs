@@ -24,11 +24,22 @@
 //! [`ParquetShapes`] has a row for each op with the same input shapes, with the figures of
 //! [`by_shape`] under the names that they have there.
 //!
-//! Numbers that do not fit into 63 bits are written as the largest that does. In `DuckDB`:
+//! Numbers that do not fit into 63 bits are written as the largest that does.
+//!
+//! A file for each rank is written by [`write_ranks`](super::write_ranks), or by
+//! `optrace convert trace.json -o run/entries.parquet --by-rank`. Over all of them, in `DuckDB`:
 //!
 //! ```sql
 //! SELECT operation, input_shapes, rank, count(*), sum(duration_ns) / 1e6 AS ms
 //! FROM 'run/entries.rank-*.parquet' GROUP BY ALL ORDER BY ms DESC;
+//! ```
+//!
+//! and in Polars:
+//!
+//! ```python
+//! pl.scan_parquet("run/entries.rank-*.parquet").group_by("operation", "input_shapes", "rank").agg(
+//!     pl.len(), ms=pl.col("duration_ns").sum() / 1e6
+//! ).sort("ms", descending=True).collect()
 //! ```
 
 mod table;

@@ -70,8 +70,8 @@ impl Exporter for PerfettoTrace {
         while let Some(sample) = memory.next_until(u64::MAX) {
             file.counter(OUTPUTS, sample)?;
         }
-        for (device, sample) in allocated(trace, timeline.origin_ns()) {
-            file.counter(&format!("allocated bytes on {device}"), sample)?;
+        for (event, sample) in allocated(trace, &timeline) {
+            file.counter(&format!("allocated bytes on {}", event.device_id), sample)?;
         }
         file.packets.finish()
     }

@@ -1,0 +1,125 @@
+//! Exports that show entries hold no more of a long trace than of a short one.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io;
+use trace_runtime::export::{
+    ChromeTrace, CollapsedStacks, CsvTable, DescribedJson, Exporter, PerfettoTrace, Speedscope,
+};
+use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
+use trace_runtime::{DType, TraceStore};
+
+thread_local! {
+    /// Bytes that this thread holds, and the most that it ever held.
+    static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
+}
+
+fn hold(bytes: isize) {
+    let _ = HELD.try_with(|held| {
+        let (now, peak) = held.get();
+        held.set((now + bytes, peak.max(now + bytes)));
+    });
+}
+
+struct Counting;
+
+#[allow(
+    unsafe_code,
+    reason = "an allocator is unsafe by nature; this one forwards"
+)]
+// SAFETY: every call is forwarded as it came to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        hold(layout.size() as isize);
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        hold(-(layout.size() as isize));
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Layers with two ops inside, on a device, of two threads in turn, and an allocation in each.
+fn layers(count: i64) -> TraceStore {
+    let mut builder = TraceStoreBuilder::new();
+    let threads = [1, 2].map(|id| builder.thread(Some(id), Some(0), Some("worker")));
+    let tensors: [(&[usize], DType); 1] = [(&[64, 32], DType::F32)];
+    for layer in 0..count {
+        let (start, thread) = (layer * 1000, threads[(layer % 2) as usize]);
+        let outer = builder.push(&NewEntry::new("layer", thread, start, 900));
+        let outer = outer.expect("few entries");
+        for (name, offset) in [("matmul", 10), ("all_reduce", 500)] {
+            let mut op = NewEntry::new(name, thread, start + offset, 300);
+            op.parent = Some(outer);
+            op.device_id = Some("cuda:0");
+            op.inputs = &tensors;
+            op.outputs = &tensors;
+            builder.push(&op).expect("few entries");
+        }
+        builder.push_memory(&MemoryEvent {
+            at_ns: start,
+            bytes: 64,
+            device_id: "cuda:0",
+            rank: Some(0),
+            during: Some(outer),
+            address: None,
+            allocated: None,
+        });
+    }
+    builder.finish()
+}
+
+/// The most that an export held beside the trace, in bytes.
+fn peak(exporter: &impl Exporter, trace: &TraceStore) -> isize {
+    let before = HELD.with(|held| {
+        let (now, _) = held.get();
+        held.set((now, now));
+        now
+    });
+    exporter
+        .export(trace, io::sink())
+        .expect("a sink takes every write");
+    HELD.with(|held| held.get().1 - before)
+}
+
+/// Bytes that a trace of ten times the length takes beside itself, for each further entry.
+fn growth(exporter: &impl Exporter) -> f64 {
+    let (short, long) = (layers(1000), layers(10_000));
+    // What is cached with the trace is no part of an export.
+    peak(exporter, &short);
+    peak(exporter, &long);
+    let more = peak(exporter, &long) - peak(exporter, &short);
+    more as f64 / (long.len() - short.len()) as f64
+}
+
+#[test]
+fn an_export_of_entries_does_not_grow_with_the_trace() {
+    assert!(growth(&ChromeTrace::new()) < 0.01);
+    assert!(growth(&PerfettoTrace) < 0.01);
+    assert!(growth(&DescribedJson) < 0.01);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_table_of_entries_grows_up_to_a_group_of_rows() {
+    use trace_runtime::export::parquet::ParquetEntries;
+    let sizes = [50_000, 100_000].map(|count| peak(&ParquetEntries, &layers(count)));
+    let grown = (sizes[1] - sizes[0]) as f64 / sizes[0] as f64;
+    assert!(grown < 0.1, "{sizes:?}");
+}
+
+#[test]
+fn sums_and_speedscope_hold_a_few_bytes_an_entry() {
+    let speedscope = growth(&Speedscope);
+    // Lists double as they grow.
+    assert!(speedscope <= 8.5, "{speedscope}");
+    for sums in [growth(&CollapsedStacks), growth(&CsvTable::ByShape)] {
+        assert!(sums <= 32.0, "{sums}");
+    }
+}

@@ -1,0 +1,230 @@
+//! `optrace convert`: every format, every place it can go, and every way to get that wrong.
+
+mod process;
+
+use flate2::read::GzDecoder;
+use process::{Folder, optrace, optrace_reading, torch_trace};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+/// Where a file of this name goes.
+fn within(folder: &Folder, name: &str) -> String {
+    let path = folder.path().join(name);
+    path.to_str().expect("a path in UTF-8").to_owned()
+}
+
+fn names(folder: &Folder) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn ops(path: &str) -> String {
+    optrace(&["report", path, "--format", "csv"]).fine()
+}
+
+#[test]
+fn what_can_be_read_back_is_read_back_equal() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    for name in [
+        "own.json",
+        "own.chrome.json",
+        "own.json.gz",
+        "own.pt.trace.json.gz",
+    ] {
+        let path = within(&folder, name);
+        optrace(&["convert", &trace, "-o", &path]).fine();
+        assert_eq!(ops(&path), ops(&trace), "{name}");
+        let again = optrace(&["convert", &path, "--to", "json"]).fine();
+        assert_eq!(
+            again,
+            optrace(&["convert", &trace, "--to", "json"]).fine(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_format_is_that_of_the_ending_or_as_said() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    for (name, format, begins) in [
+        ("own.json", "json", "{\n  \"schema_version\""),
+        ("t.chrome.json", "chrome", "{\n\"schemaVersion\": 1"),
+        ("t.speedscope.json", "speedscope", "{\"$schema\""),
+        ("t.folded", "collapsed", "trace;"),
+        ("t.SVG", "svg", "<?xml"),
+        ("t.csv", "csv", "operation,input_shapes,"),
+    ] {
+        let path = within(&folder, name);
+        optrace(&["convert", &trace, "-o", &path]).fine();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(begins), "{name}: {text:.100}");
+        for said in [
+            optrace(&["convert", &trace, "--to", format]),
+            optrace(&["convert", &trace, "--to", format, "-o", "-"]),
+            optrace_reading(&["convert", "-", "--to", format], torch_trace(1).as_bytes()),
+        ] {
+            assert_eq!(said.fine(), text, "{name}");
+        }
+        // What is there already is replaced, by whichever format is said.
+        optrace(&["convert", &trace, "--to", "collapsed", "-o", &path]).fine();
+        assert!(fs::read_to_string(&path).unwrap().starts_with("trace;"));
+    }
+    let path = within(&folder, "t.pftrace");
+    optrace(&["convert", &trace, "-o", &path]).fine();
+    assert!(Path::new(&path).metadata().unwrap().len() > 100);
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn a_name_that_ends_in_gz_is_compressed() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    for name in ["t.chrome.json", "t.collapsed", "t.csv", "t.pftrace"] {
+        let (plain, small) = (
+            within(&folder, name),
+            within(&folder, &format!("{name}.gz")),
+        );
+        optrace(&["convert", &trace, "-o", &plain]).fine();
+        optrace(&["convert", &trace, "-o", &small]).fine();
+        let mut read = Vec::new();
+        GzDecoder::new(fs::File::open(&small).unwrap())
+            .read_to_end(&mut read)
+            .unwrap();
+        assert!(read == fs::read(&plain).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_before_the_trace_is_read() {
+    let folder = Folder::new();
+    let missing = within(&folder, "missing.json");
+    for (output, said) in [
+        ("t.xyz", "say one with `--to`"),
+        ("t", "`.pftrace`"),
+        ("t.gz", "its ending names no format"),
+        ("t.json.zst", "end it in `.gz`"),
+    ] {
+        let path = within(&folder, output);
+        let error = optrace(&["convert", &missing, "-o", &path]).trouble();
+        assert!(error.contains(output) && error.contains(said), "{error}");
+    }
+    for flag in ["--split", "--by-rank"] {
+        let error = optrace(&["convert", &missing, "-o", "-", flag]).trouble();
+        assert!(error.contains("name one with `--output`"), "{error}");
+        let error = optrace(&["convert", &missing, flag]);
+        assert!(
+            error.code == 2 && error.err.contains("--output"),
+            "{}",
+            error.err
+        );
+    }
+    let unknown = optrace(&["convert", &missing, "--to", "xml"]);
+    assert!(
+        unknown.code == 2 && unknown.err.contains("perfetto"),
+        "{}",
+        unknown.err
+    );
+    assert!(names(&folder).is_empty());
+}
+
+#[test]
+fn places_that_cannot_be_written_are_named() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    let nowhere = within(&folder, "no/such/folder.json");
+    let error = optrace(&["convert", &trace, "-o", &nowhere]).trouble();
+    assert!(error.contains("no/such/folder.json"), "{error}");
+    let directory = within(&folder, "a.json");
+    fs::create_dir(&directory).unwrap();
+    let error = optrace(&["convert", &trace, "-o", &directory]).trouble();
+    assert!(
+        error.contains("is a directory; name a file in it"),
+        "{error}"
+    );
+    assert_eq!(names(&folder), ["a.json", "t.json"]);
+}
+
+#[test]
+fn a_file_for_each_rank_is_written_and_listed() {
+    let folder = Folder::new();
+    let ranks = [0, 1].map(|rank| {
+        let text = torch_trace(1).replace("\"rank\": 0", &format!("\"rank\": {rank}"));
+        folder.file(&format!("in{rank}.json"), text)
+    });
+    let path = within(&folder, "both.chrome.json.gz");
+    let merged = within(&folder, "both.json");
+    optrace(&["merge", &ranks[0], &ranks[1], "-o", &merged]).fine();
+    let listed = optrace(&["convert", &merged, "-o", &path, "--by-rank"]).fine();
+    let listed: Vec<&str> = listed.lines().collect();
+    assert_eq!(
+        listed,
+        [0, 1].map(|rank| within(&folder, &format!("both.chrome.rank-{rank}.json.gz")))
+    );
+    assert!(listed.iter().all(|path| ops(path).contains("aten::mm")));
+}
+
+/// Ops one after the other, of which each makes two events in either format.
+fn long_trace(ops: usize) -> String {
+    let mut text = String::from("[");
+    for op in 0..ops {
+        let comma = if op == 0 { "" } else { "," };
+        let _ = write!(
+            text,
+            r#"{comma}{{"ph":"X","name":"op","ts":{op},"dur":1,"args":{{"Output Dims":[[2]]}}}}"#
+        );
+    }
+    text + "]"
+}
+
+#[test]
+fn more_than_viewers_take_is_refused_with_advice_and_split_where_asked() {
+    let folder = Folder::new();
+    let trace = folder.file("in.json", long_trace(500_001));
+    for (format, refused) in [("speedscope", "-"), ("chrome", "no.json")] {
+        let error = optrace(&["convert", &trace, "--to", format, "-o", refused]).trouble();
+        assert!(
+            error.contains("1000002 events") && error.contains("`--split`"),
+            "{error}"
+        );
+        let path = within(&folder, &format!("t.{format}.json"));
+        let listed = optrace(&["convert", &trace, "-o", &path, "--split"]).fine();
+        let sizes: Vec<usize> = listed
+            .lines()
+            .map(|path| {
+                let text = fs::read_to_string(path).unwrap();
+                text.matches("\"type\":\"O\"").count() + text.matches("\"cpu_op\"").count()
+            })
+            .collect();
+        assert_eq!((sizes.len(), sizes.iter().sum()), (2, 500_001), "{listed}");
+    }
+    assert!(names(&folder).contains(&"t.1-of-2.speedscope.json".to_owned()));
+    assert!(!Path::new("no.json").exists());
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_that_was_not_built_in_says_how_to_get_it() {
+    let error = optrace(&["convert", "t.json", "--to", "parquet"]).trouble();
+    assert!(error.contains("--features parquet"), "{error}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn tables_are_written_as_parquet() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    for name in ["t.parquet", "t.shapes.parquet"] {
+        let path = within(&folder, name);
+        optrace(&["convert", &trace, "-o", &path]).fine();
+        let bytes = fs::read(&path).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    }
+}

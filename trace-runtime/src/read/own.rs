@@ -1,0 +1,257 @@
+//! A Chrome trace that this crate wrote, back to the trace that it was.
+//!
+//! All of an entry stands in the one `cpu_op` event that it has. The other events are made from the
+//! entries, for viewers, and are passed over; so is the row that an event stands on, which says no
+//! more than what overlapped.
+
+use super::hash::FastHash;
+use super::micros::Micros;
+use super::own_event::{OwnArgs, OwnEvent};
+use super::scanner::{Fault, Raw, Scanner};
+use super::tensors::Tensors;
+use super::{TraceError, TraceStore};
+use crate::model::{
+    MemoryEvent, NewEntry, OpKind, Outcome, RecordedTraceEntry, SignatureIndex, ThreadIndex,
+    TraceStoreBuilder, WholeRow,
+};
+use std::collections::HashMap;
+
+/// The key of the top-level object behind which a file says that it is ours.
+pub(super) const KEY: &[u8] = b"trace-runtime";
+
+/// A file of a later version is read like anybody's.
+const VERSION: u32 = 1;
+
+/// What was read of a trace of our own.
+#[derive(Debug, Default)]
+pub(super) struct OwnTrace {
+    builder: TraceStoreBuilder,
+    origin_ns: i64,
+    /// As it was, where the file's `metadata` shows pictures of control characters.
+    exact_metadata: bool,
+    /// The rank that each process is named after.
+    ranks: HashMap<Box<[u8]>, Option<u32>, FastHash>,
+    signatures: HashMap<Box<[u8]>, SignatureIndex, FastHash>,
+    key: Vec<u8>,
+    names: Vec<(u64, String)>,
+    events: usize,
+    failed: Option<TraceError>,
+}
+
+impl OwnTrace {
+    /// Takes the object behind [`KEY`]; nothing if the file is of a later version.
+    pub(super) fn begin(scanner: &mut Scanner<'_>) -> Result<Option<Self>, Fault> {
+        let mut own = OwnTrace::default();
+        let mut version = None;
+        let mut members = scanner.open_object()?;
+        while let Some(key) = scanner.next_key(&mut members)? {
+            let value = scanner.scalar()?.unwrap_or_default();
+            match key.0 {
+                b"version" => version = value.number::<u32>(),
+                b"origin_ns" => own.origin_ns = value.number().unwrap_or(0),
+                b"total_duration_us" => {
+                    if let Ok(total) = value.text().parse() {
+                        own.builder.total_duration_us(total);
+                    }
+                }
+                b"metadata" => {
+                    let Ok(pairs) = described::<HashMap<String, String>>(value) else {
+                        return scanner.fault("the metadata as JSON in a string");
+                    };
+                    own.exact_metadata = true;
+                    for (key, value) in pairs {
+                        own.builder.metadata(key, value);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok((version == Some(VERSION)).then_some(own))
+    }
+
+    /// Takes the value of a further key of the top-level object, other than `traceEvents`.
+    pub(super) fn fact(&mut self, key: Raw<'_>, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+        match (key.0, scanner.peek()) {
+            (b"metadata", Some(b'{')) if !self.exact_metadata => {
+                let mut members = scanner.open_object()?;
+                while let Some(key) = scanner.next_key(&mut members)? {
+                    let value = scanner.scalar()?.unwrap_or_default();
+                    self.builder.metadata(key.text(), value.text());
+                }
+                Ok(())
+            }
+            _ => scanner.skip(),
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Result<TraceStore, TraceError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        for (thread, name) in &self.names {
+            self.builder.name_threads(*thread, name);
+        }
+        self.builder.sort_by_step();
+        Ok(self.builder.finish())
+    }
+
+    /// Takes the next event.
+    pub(super) fn event(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+        let event = OwnEvent::read(scanner)?;
+        self.take(&event, scanner)?;
+        self.events += 1;
+        Ok(())
+    }
+
+    fn take(&mut self, event: &OwnEvent<'_>, scanner: &Scanner<'_>) -> Result<(), Fault> {
+        match (event.phase.0, event.name.0) {
+            (b"X", _) if event.category == Raw(b"cpu_op") => self.entry(event, scanner),
+            (b"M", b"process_name") => {
+                let rank = event.args.name.0.strip_prefix(b"rank ");
+                let rank = rank.and_then(|rank| Raw(rank).number());
+                self.ranks.insert(event.pid.0.into(), rank);
+                Ok(())
+            }
+            (b"M", b"thread_name") => {
+                let OwnArgs { thread, named, .. } = event.args;
+                if let (Some(thread), Ok(name)) = (thread.number(), described(named)) {
+                    self.names.push((thread, name));
+                }
+                Ok(())
+            }
+            (b"i", b"[memory]") => self.memory(event, scanner),
+            _ => Ok(()),
+        }
+    }
+
+    fn entry(&mut self, event: &OwnEvent<'_>, scanner: &Scanner<'_>) -> Result<(), Fault> {
+        let args = &event.args;
+        if !args.described.is_empty() {
+            let Ok(entry) = described::<RecordedTraceEntry>(args.described) else {
+                return scanner.fault("an entry as described JSON in a string before this");
+            };
+            let pushed = self.builder.push_owned(&entry);
+            self.note(pushed);
+            return Ok(());
+        }
+        let (Some(start), Some(length)) = (
+            Micros::parse(event.time.0),
+            Micros::parse(event.duration.0).and_then(|length| u64::try_from(length.ns).ok()),
+        ) else {
+            return scanner.fault("an event with `ts` and `dur` before this");
+        };
+        let step = args.step.number();
+        let signature = match self.signature(event) {
+            Ok(signature) => signature,
+            Err(error) => {
+                self.note(Err(error));
+                return Ok(());
+            }
+        };
+        let row = WholeRow {
+            signature,
+            thread: self.thread(event),
+            step: step.unwrap_or(self.events),
+            parent: args.parent.number(),
+            start_ns: (!args.untimed).then(|| start.ns.saturating_add(self.origin_ns)),
+            duration_ns: length,
+            outcome: by_name(&Outcome::ALL, Outcome::name, args.outcome).unwrap_or_default(),
+            suspended_ns: args.suspended.number().unwrap_or(0),
+            output_elements: args.elements.number().unwrap_or(0),
+            memory_bytes: args.bytes.number().unwrap_or(0),
+            meta: args.meta()?,
+        };
+        let pushed = self.builder.push_whole(row);
+        self.note(pushed);
+        Ok(())
+    }
+
+    /// A store that is full is met between two events, where no text is at fault.
+    fn note(&mut self, pushed: Result<(), TraceError>) {
+        if let Err(error) = pushed {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn thread(&mut self, event: &OwnEvent<'_>) -> ThreadIndex {
+        let said = event.args.thread;
+        let thread = if said.is_empty() { event.tid } else { said };
+        self.builder.thread(thread.number(), self.rank(event), None)
+    }
+
+    fn rank(&self, event: &OwnEvent<'_>) -> Option<u32> {
+        if event.args.rank.is_empty() {
+            return self.ranks.get(event.pid.0).copied().flatten();
+        }
+        event.args.rank.number()
+    }
+
+    /// Each op is understood once, however often it ran.
+    fn signature(&mut self, event: &OwnEvent<'_>) -> Result<SignatureIndex, TraceError> {
+        self.key.clear();
+        for part in [event.name].into_iter().chain(event.args.signature()) {
+            self.key.extend_from_slice(part.0);
+            // No text of JSON has this byte, so that no two ops share a key.
+            self.key.push(0);
+        }
+        if let Some(&known) = self.signatures.get(self.key.as_slice()) {
+            return Ok(known);
+        }
+        let OwnArgs {
+            device,
+            kind,
+            flops,
+            bytes_moved,
+            ..
+        } = event.args;
+        let inputs = Tensors::read(event.args.input_dims, event.args.input_types);
+        let outputs = Tensors::read(event.args.output_dims, event.args.output_types);
+        let (inputs, outputs) = (inputs.views(), outputs.views());
+        let name = event.name.text();
+        let device = device.map(Raw::text);
+        let thread = self.thread(event);
+        let mut entry = NewEntry::new(&name, thread, 0, 0);
+        entry.device_id = device.as_deref();
+        entry.kind = by_name(&OpKind::ALL, OpKind::name, kind);
+        entry.inputs = &inputs;
+        entry.outputs = &outputs;
+        entry.flops = flops.number();
+        entry.bytes_moved = bytes_moved.number();
+        let signature = self.builder.signature_of(&entry)?;
+        self.signatures
+            .insert(self.key.as_slice().into(), signature);
+        Ok(signature)
+    }
+
+    fn memory(&mut self, event: &OwnEvent<'_>, scanner: &Scanner<'_>) -> Result<(), Fault> {
+        let args = &event.args;
+        let (Some(at), Some(bytes)) = (Micros::parse(event.time.0), args.taken.number()) else {
+            return scanner.fault("a memory event with `ts` and `Bytes` before this");
+        };
+        let device = match described::<String>(args.described) {
+            Ok(device) => device,
+            Err(_) => args.device.unwrap_or_default().text().into_owned(),
+        };
+        let event = MemoryEvent {
+            at_ns: at.ns.saturating_add(self.origin_ns),
+            bytes,
+            device_id: &device,
+            rank: self.rank(event),
+            during: args.during.number(),
+            address: args.address.number(),
+            allocated: args.allocated.number(),
+        };
+        self.builder.push_memory(&event);
+        Ok(())
+    }
+}
+
+/// The value in a string of JSON text.
+fn described<T: serde::de::DeserializeOwned>(text: Raw<'_>) -> serde_json::Result<T> {
+    serde_json::from_str(&text.text())
+}
+
+fn by_name<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, said: Raw<'_>) -> Option<T> {
+    let is_said = |one: &T| name(*one).as_bytes() == said.0;
+    all.iter().copied().find(is_said)
+}

@@ -1,0 +1,176 @@
+//! One event of a Chrome trace that this crate wrote, as slices of the text.
+
+use super::scanner::{Fault, Raw, Scanner};
+use std::collections::BTreeMap;
+
+/// What is not there is empty.
+#[derive(Debug, Default)]
+pub(super) struct OwnEvent<'a> {
+    pub(super) phase: Raw<'a>,
+    pub(super) category: Raw<'a>,
+    pub(super) name: Raw<'a>,
+    pub(super) pid: Raw<'a>,
+    pub(super) tid: Raw<'a>,
+    pub(super) time: Raw<'a>,
+    pub(super) duration: Raw<'a>,
+    pub(super) args: OwnArgs<'a>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct OwnArgs<'a> {
+    pub(super) step: Raw<'a>,
+    pub(super) parent: Raw<'a>,
+    pub(super) elements: Raw<'a>,
+    pub(super) bytes: Raw<'a>,
+    pub(super) suspended: Raw<'a>,
+    pub(super) outcome: Raw<'a>,
+    meta: Raw<'a>,
+    pub(super) input_dims: Raw<'a>,
+    pub(super) input_types: Raw<'a>,
+    pub(super) output_dims: Raw<'a>,
+    pub(super) output_types: Raw<'a>,
+    /// A device may have a name without a character.
+    pub(super) device: Option<Raw<'a>>,
+    pub(super) kind: Raw<'a>,
+    pub(super) flops: Raw<'a>,
+    pub(super) bytes_moved: Raw<'a>,
+    /// It has no start; the event stands where there was room.
+    pub(super) untimed: bool,
+    /// The thread, where the row has another number; `null` for none.
+    pub(super) thread: Raw<'a>,
+    /// The rank, where the process is named after another; `null` for none.
+    pub(super) rank: Raw<'a>,
+    /// What an event cannot say, as JSON in a string.
+    pub(super) described: Raw<'a>,
+    /// Of a process or thread: what viewers call it.
+    pub(super) name: Raw<'a>,
+    /// Of a thread: its name, as JSON in a string.
+    pub(super) named: Raw<'a>,
+    /// Of a memory event.
+    pub(super) taken: Raw<'a>,
+    pub(super) address: Raw<'a>,
+    pub(super) allocated: Raw<'a>,
+    pub(super) during: Raw<'a>,
+}
+
+impl<'a> OwnEvent<'a> {
+    pub(super) fn read(scanner: &mut Scanner<'a>) -> Result<OwnEvent<'a>, Fault> {
+        let mut event = OwnEvent::default();
+        let mut members = scanner.open_object()?;
+        while let Some(key) = scanner.next_key(&mut members)? {
+            let value = match key.0 {
+                b"ph" => &mut event.phase,
+                b"cat" => &mut event.category,
+                b"name" => &mut event.name,
+                b"pid" => &mut event.pid,
+                b"tid" => &mut event.tid,
+                b"ts" => &mut event.time,
+                b"dur" => &mut event.duration,
+                // What our events are is said first; the arguments of the others are not needed.
+                b"args" if event.matters() => {
+                    event.args.read(scanner)?;
+                    continue;
+                }
+                _ => {
+                    scanner.skip()?;
+                    continue;
+                }
+            };
+            *value = scanner.scalar()?.unwrap_or_default();
+        }
+        Ok(event)
+    }
+
+    fn matters(&self) -> bool {
+        match self.phase.0 {
+            b"X" => self.category == Raw(b"cpu_op"),
+            b"M" | b"i" => true,
+            _ => false,
+        }
+    }
+}
+
+impl<'a> OwnArgs<'a> {
+    fn read(&mut self, scanner: &mut Scanner<'a>) -> Result<(), Fault> {
+        let mut members = scanner.open_object()?;
+        while let Some(key) = scanner.next_key(&mut members)? {
+            let value = match key.0 {
+                b"External id" => &mut self.step,
+                b"parent" => &mut self.parent,
+                b"Output elements" => &mut self.elements,
+                b"Output bytes" => &mut self.bytes,
+                b"suspended ns" => &mut self.suspended,
+                b"outcome" => &mut self.outcome,
+                b"kind" => &mut self.kind,
+                b"flops" => &mut self.flops,
+                b"bytes moved" => &mut self.bytes_moved,
+                b"described" => &mut self.described,
+                b"name" => &mut self.name,
+                b"named" => &mut self.named,
+                b"Bytes" => &mut self.taken,
+                b"Addr" => &mut self.address,
+                b"Total Allocated" => &mut self.allocated,
+                b"during" => &mut self.during,
+                other => {
+                    self.read_rare(other, scanner)?;
+                    continue;
+                }
+            };
+            *value = scanner.scalar()?.unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// The arguments that are no text and no number.
+    fn read_rare(&mut self, key: &[u8], scanner: &mut Scanner<'a>) -> Result<(), Fault> {
+        match key {
+            b"Input Dims" => self.input_dims = scanner.raw()?,
+            b"Input type" => self.input_types = scanner.raw()?,
+            b"Output Dims" => self.output_dims = scanner.raw()?,
+            b"Output type" => self.output_types = scanner.raw()?,
+            b"meta" => self.meta = scanner.raw()?,
+            b"device id" => self.device = scanner.scalar()?,
+            b"thread" => self.thread = scanner.raw()?,
+            b"rank" => self.rank = scanner.raw()?,
+            b"untimed" => {
+                scanner.skip()?;
+                self.untimed = true;
+            }
+            _ => scanner.skip()?,
+        }
+        Ok(())
+    }
+
+    /// What entries of one op share.
+    pub(super) fn signature(&self) -> [Raw<'a>; 9] {
+        let has_device = if self.device.is_some() {
+            b"1"
+        } else {
+            &b""[..]
+        };
+        [
+            self.input_dims,
+            self.input_types,
+            self.output_dims,
+            self.output_types,
+            Raw(has_device),
+            self.device.unwrap_or_default(),
+            self.kind,
+            self.flops,
+            self.bytes_moved,
+        ]
+    }
+
+    pub(super) fn meta(&self) -> Result<BTreeMap<String, String>, Fault> {
+        let mut meta = BTreeMap::new();
+        if !self.meta.is_empty() {
+            let mut scanner = Scanner::new(self.meta.0);
+            let mut members = scanner.open_object()?;
+            while let Some(key) = scanner.next_key(&mut members)? {
+                let value = scanner.scalar()?.unwrap_or_default();
+                meta.insert(key.text().into_owned(), value.text().into_owned());
+            }
+        }
+        Ok(meta)
+    }
+}
