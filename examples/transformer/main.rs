@@ -51,8 +51,8 @@ fn compare_one_row_with_many(trace: &RecordedExecutionTrace) {
     };
     if let (Some(at_once), Some(single)) = (speed(many), speed(1)) {
         println!(
-            "The perceptron's first product runs at {} for the {many} tokens of the prompt, and at {} \
-             for one token:\neach weight that is read from memory is then used once. That is why \
+            "The perceptron's first product runs at {} for the {many} tokens of the prompt, and at\n{} \
+             for one token: each weight that is read from memory is then used once.\nThat is why \
              servers batch.\n",
             rate(at_once, "FLOP"),
             rate(single, "FLOP"),
