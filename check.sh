@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %s (after %d s)\n' "$*" $SECONDS; }
 
 step formatting
 cargo fmt --all --check
@@ -27,4 +27,4 @@ if cargo tree -p trace-runtime --no-default-features -e normal | grep -E ' (syn|
     exit 1
 fi
 
-printf '\nall checks passed\n'
+printf '\nall checks passed in %d s\n' $SECONDS

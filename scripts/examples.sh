@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every example of the root package in release mode, with tracing and one without; each checks its
-# own numbers and fails if they are wrong.
+# own numbers and fails if they are wrong. The traces that they write are compared with the known graph.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,9 @@ run quickstart
 run transformer
 run train_mlp
 run pipeline
-run pipeline -- ranks
+echo '== the traces that they wrote'
+cargo test --quiet --release --test graph_transformer --test graph_pipeline -- --ignored
 run rayon_conv
 run opt_out
+run pipeline -- ranks
 run opt_out --no-default-features

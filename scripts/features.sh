@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds trace-runtime without any feature, with each feature alone, and with all of them together; and
-# the command with what it leaves out by default.
+# Lints trace-runtime without any feature, with each feature alone, and with all of them together; and
+# tests the command with what it leaves out by default.
 # `scripts/features.sh light` leaves out the libraries that take minutes to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,9 +13,10 @@ if [ "${1:-all}" != light ]; then
     features+=("${heavy[@]}")
 fi
 
+# In the profile of `scripts/heavy.sh`, which has the build scripts and macros of the libraries by then.
 check() {
-    echo "trace-runtime, features: ${1:-none}"
-    cargo check --quiet --package trace-runtime --no-default-features --features "$1"
+    echo "trace-runtime, features: ${1:-none} (after $SECONDS s)"
+    cargo clippy --quiet --release --package trace-runtime --no-default-features --features "$1" -- -D warnings
 }
 
 check ""
@@ -25,5 +26,5 @@ done
 check "$(IFS=,; echo "${features[*]}")"
 if [ "${1:-all}" != light ]; then
     echo "trace-cli, features: parquet"
-    cargo test --quiet --package trace-cli --features parquet --test convert tables
+    cargo test --quiet --release --package trace-cli --features parquet --test convert tables
 fi

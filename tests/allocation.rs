@@ -1,40 +1,10 @@
 //! In the steady state recording an op allocates nothing, and an op takes at most 32 bytes.
 #![cfg(feature = "enabled")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
+
+use counting::Allocated;
 use trace_runtime::{Session, traced_op};
-
-thread_local! {
-    static ALLOCATED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-}
-
-/// Counts the allocations and bytes of each thread.
-struct Counting;
-
-#[allow(
-    unsafe_code,
-    reason = "an allocator is unsafe by nature; this one forwards"
-)]
-// SAFETY: every call is forwarded as it came to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATED.try_with(|counts| {
-            let (calls, bytes) = counts.get();
-            counts.set((calls + 1, bytes + layout.size()));
-        });
-        // SAFETY: as above.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 #[traced_op]
 fn matmul(a: &[[f32; 8]; 4], b: &[[f32; 2]; 8]) -> [[f32; 2]; 4] {
@@ -57,9 +27,7 @@ fn run(layers: usize) {
 fn a_steady_state_allocates_only_chunks() {
     let session = Session::start().unwrap();
     run(5000); // past the growing chunks
-    let (calls, bytes) = ALLOCATED.get();
-    run(50_000);
-    let (calls, bytes) = (ALLOCATED.get().0 - calls, ALLOCATED.get().1 - bytes);
+    let Allocated { calls, bytes } = counting::during(|| run(50_000));
     let store = session.finish_store();
     assert_eq!(store.len(), 110_000);
     // A chunk is two allocations, and the list of chunks grows now and then.

@@ -5,22 +5,34 @@ mod graph;
 mod tree;
 
 use std::collections::BTreeMap;
-use trace_runtime::Session;
+use trace_runtime::{RecordedExecutionTrace, Session, record};
 
 #[test]
-fn the_feature_decides_whether_anything_is_there() {
+fn the_feature_decides_whether_a_session_has_anything() {
     let session = Session::start().expect("no other session");
     let sum = graph::sum_of_squares(&[1.0, 2.0, 3.0]);
-    let trace = session.finish();
+    check(sum, &session.finish());
+}
 
+#[test]
+fn the_feature_decides_whether_a_closure_has_anything() {
+    let (sum, trace) = record(|| graph::sum_of_squares(&[1.0, 2.0, 3.0]));
+    check(sum, &trace);
+}
+
+fn check(sum: f32, trace: &RecordedExecutionTrace) {
     assert!((sum - 14.0).abs() < 1e-6);
     if cfg!(feature = "enabled") {
         let expected = BTreeMap::from([("sum_of_squares", 1), ("square", 3)]);
-        assert_eq!(tree::counts(&trace), expected);
-        assert_eq!(tree::depth(&trace), 2);
+        assert_eq!(tree::counts(trace), expected);
+        assert_eq!(tree::depth(trace), 2);
         assert_eq!(trace.entries[0].input_shapes, [[3]]);
     } else {
         assert!(trace.entries.is_empty());
-        assert!(trace.report().answer.contains("compiled out"));
+        let answer = trace.report().answer;
+        assert!(
+            answer.starts_with("tracing was compiled out: build with the feature `enabled`"),
+            "{answer}"
+        );
     }
 }

@@ -5,32 +5,51 @@
 mod graph;
 mod tree;
 
-use graph::{Cache, Config, Transformer};
+use graph::{Cache, Config, Run, Transformer};
 use std::collections::BTreeMap;
 use trace_runtime::{RecordedExecutionTrace, record};
 
-const CONFIG: Config = Config {
-    width: 24,
-    heads: 3,
-    layers: 2,
-    hidden: 40,
-    vocabulary: 50,
-    context: 16,
+const SMALL: Run = Run {
+    config: Config {
+        width: 24,
+        heads: 3,
+        layers: 2,
+        hidden: 40,
+        vocabulary: 50,
+        context: 16,
+    },
+    prompt: 5,
+    written: 4,
 };
-const PROMPT: [u32; 5] = [3, 14, 15, 9, 26];
-const GENERATED: usize = 4;
 
 fn generate() -> (Vec<u32>, RecordedExecutionTrace) {
-    let model = Transformer::new(CONFIG, 42);
-    record(|| model.generate(&PROMPT, GENERATED, 7))
+    let model = Transformer::new(SMALL.config, 42);
+    record(|| model.generate(&SMALL.prompt(), SMALL.written, 7))
 }
 
 #[test]
-fn every_op_of_the_graph_is_there_as_often_as_it_runs() {
+fn the_trace_is_the_graph() {
     let (_, trace) = generate();
-    let passes = GENERATED;
-    let blocks = passes * CONFIG.layers;
-    let per_head = blocks * CONFIG.heads;
+    check_counts(&trace, &SMALL);
+    check_nesting(&trace);
+    check_products(&trace, &SMALL);
+}
+
+#[test]
+#[ignore = "reads what the example wrote: `scripts/examples.sh` runs it"]
+fn the_trace_that_the_example_wrote_is_the_graph() {
+    let trace = RecordedExecutionTrace::read("traces-out/transformer/trace.json")
+        .expect("run the example first");
+    check_counts(&trace, &Run::EXAMPLE);
+    check_nesting(&trace);
+    check_products(&trace, &Run::EXAMPLE);
+}
+
+/// Every op of the graph is there as often as it runs.
+fn check_counts(trace: &RecordedExecutionTrace, run: &Run) {
+    let passes = run.written;
+    let blocks = passes * run.config.layers;
+    let per_head = blocks * run.config.heads;
     let expected = BTreeMap::from([
         ("generate", 1),
         ("forward", passes),
@@ -47,15 +66,14 @@ fn every_op_of_the_graph_is_there_as_often_as_it_runs() {
         // Queries, keys, values, output, up and down; scores and mixing per head; the logits.
         ("matmul", 6 * blocks + 2 * per_head + passes),
     ]);
-    assert_eq!(tree::counts(&trace), expected);
+    assert_eq!(tree::counts(trace), expected);
 }
 
-#[test]
-fn ops_lie_in_one_another_as_the_calls_do() {
-    let (_, trace) = generate();
-    assert_eq!(tree::depth(&trace), 5);
+/// Ops lie in one another as the calls do.
+fn check_nesting(trace: &RecordedExecutionTrace) {
+    assert_eq!(tree::depth(trace), 5);
     for entry in &trace.entries {
-        let around = tree::around(&trace, entry);
+        let around = tree::around(trace, entry);
         let expected: &[Option<&str>] = match entry.operation.as_str() {
             "generate" => &[None],
             "forward" | "sample" => &[Some("generate")],
@@ -75,18 +93,32 @@ fn ops_lie_in_one_another_as_the_calls_do() {
     }
 }
 
+/// Every product has the dims and the FLOPs of the formula, in the order of the graph.
+fn check_products(trace: &RecordedExecutionTrace, run: &Run) {
+    let mut expected = products(&run.config, run.prompt, 0);
+    for before in run.prompt..run.prompt + run.written - 1 {
+        expected.extend(products(&run.config, 1, before));
+    }
+    let seen: Vec<_> = tree::of(trace, "matmul")
+        .map(|entry| entry.input_shapes.clone())
+        .collect();
+    assert_eq!(seen, expected);
+    tree::assert_matmuls_follow_the_formula(trace);
+}
+
 /// The two factors of every product of one pass over `new` tokens behind `before` others, in order.
-fn products(new: usize, before: usize) -> Vec<[[usize; 2]; 2]> {
-    let Config {
+fn products(config: &Config, new: usize, before: usize) -> Vec<[[usize; 2]; 2]> {
+    let &Config {
         width,
         heads,
+        layers,
         hidden,
         vocabulary,
         ..
-    } = CONFIG;
+    } = config;
     let (head, all) = (width / heads, before + new);
     let mut products = Vec::new();
-    for _ in 0..CONFIG.layers {
+    for _ in 0..layers {
         products.extend([[[new, width], [width, width]]; 3]);
         for _ in 0..heads {
             products.push([[new, head], [head, all]]);
@@ -101,26 +133,13 @@ fn products(new: usize, before: usize) -> Vec<[[usize; 2]; 2]> {
 }
 
 #[test]
-fn every_product_has_the_dims_and_flops_of_the_formula() {
-    let (_, trace) = generate();
-    let mut expected = products(PROMPT.len(), 0);
-    for before in PROMPT.len()..PROMPT.len() + GENERATED - 1 {
-        expected.extend(products(1, before));
-    }
-    let seen: Vec<_> = tree::of(&trace, "matmul")
-        .map(|entry| entry.input_shapes.clone())
-        .collect();
-    assert_eq!(seen, expected);
-    tree::assert_matmuls_follow_the_formula(&trace);
-}
-
-#[test]
 fn reading_the_prompt_at_once_or_token_by_token_gives_the_same_logits() {
-    let model = Transformer::new(CONFIG, 42);
-    let at_once = model.forward(&PROMPT, &mut Cache::new(&CONFIG));
-    let mut cache = Cache::new(&CONFIG);
+    let model = Transformer::new(SMALL.config, 42);
+    let prompt = SMALL.prompt();
+    let at_once = model.forward(&prompt, &mut Cache::new(&SMALL.config));
+    let mut cache = Cache::new(&SMALL.config);
     let mut one_by_one = at_once.clone();
-    for token in PROMPT {
+    for &token in &prompt {
         one_by_one = model.forward(&[token], &mut cache);
     }
     let largest = (&at_once - &one_by_one)
@@ -133,5 +152,5 @@ fn reading_the_prompt_at_once_or_token_by_token_gives_the_same_logits() {
 #[test]
 fn the_same_seed_writes_the_same_text() {
     assert_eq!(generate().0, generate().0);
-    assert_eq!(generate().0[..PROMPT.len()], PROMPT);
+    assert_eq!(generate().0[..SMALL.prompt], SMALL.prompt());
 }

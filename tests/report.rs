@@ -178,6 +178,50 @@ fn a_report_of_nothing_says_why() {
 }
 
 #[test]
+fn a_trace_without_any_shape_leads_to_the_way_out() {
+    let entry =
+        |name| RecordedTraceEntry::new(0, name).with_duration(std::time::Duration::from_micros(5));
+    let mut trace = RecordedExecutionTrace::new();
+    trace.add_entry(entry("forward"));
+    let leads = |trace: &RecordedExecutionTrace| {
+        let notes = trace.report().notes;
+        notes.iter().any(|note| note.contains("`TensorLike`"))
+    };
+    assert!(leads(&trace));
+    trace.add_entry(entry("matmul").with_output_shape(vec![2, 2]));
+    assert!(!leads(&trace));
+}
+
+#[test]
+fn the_device_that_others_wait_for_is_named() {
+    let entry = |name: &str, device: &str, us| {
+        let mut entry = RecordedTraceEntry::new(0, name)
+            .with_device_id(device)
+            .with_duration(std::time::Duration::from_micros(us));
+        entry.start_us = Some(0.0);
+        entry
+    };
+    let mut trace = RecordedExecutionTrace::new();
+    trace.add_entry(entry("matmul", "npu:0", 10));
+    trace.add_entry(entry("matmul", "npu:1", 50));
+    let devices = |trace: &RecordedExecutionTrace| {
+        let tables = trace.report().tables(9);
+        let table = tables.into_iter().find(|table| table.title == "Devices");
+        table.and_then(|table| table.footer).unwrap_or_default()
+    };
+    assert_eq!(
+        devices(&trace),
+        "npu:1 is busy longest, 20.0 µs over the mean"
+    );
+    // The other one is busy waiting.
+    trace.add_entry(entry("all_reduce", "npu:0", 60));
+    assert_eq!(
+        devices(&trace),
+        "npu:0 is busy longest, 5.00 µs over the mean; npu:1 computes longest, 20.0 µs over the mean"
+    );
+}
+
+#[test]
 fn an_op_that_took_no_time_is_no_answer() {
     let mut trace = RecordedExecutionTrace::new();
     trace.add_entry(RecordedTraceEntry::new(0, "noop"));

@@ -6,10 +6,13 @@
     reason = "arguments of every form are the subject, and small whole numbers are exact"
 )]
 
+mod counting;
+
 use ndarray::linalg::general_mat_mul;
 use ndarray::{
-    Array, Array1, Array2, Array3, ArrayD, ArrayRef, ArrayRef2, ArrayView2, ArrayViewMut1, Axis,
-    CowArray, Dimension, Ix2, LinalgScalar, NdFloat, RawArrayView, arr0, array, s,
+    Array, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD, ArrayRef, ArrayRef2, ArrayView2,
+    ArrayViewMut1, Axis, CowArray, Dimension, Ix2, LinalgScalar, NdFloat, RawArrayView, arr0,
+    array, s,
 };
 use trace_runtime::{DType, RecordedTraceEntry, record, traced_op};
 
@@ -61,6 +64,15 @@ fn every_rank_is_seen() {
     assert_eq!(scalar, (vec![vec![]], vec![1]));
     let cube = shapes(only(|| drop(flatten(&Array3::zeros((2, 0, 3))))));
     assert_eq!(cube, (vec![vec![2, 0, 3]], vec![0]));
+    let mut fixed = Vec::new();
+    fixed.push(only(|| drop(flatten(&Array1::zeros(2)))));
+    fixed.push(only(|| drop(flatten(&Array2::zeros((2, 3))))));
+    fixed.push(only(|| drop(flatten(&Array4::zeros((2, 3, 4, 5))))));
+    fixed.push(only(|| drop(flatten(&Array5::zeros((2, 3, 4, 5, 6))))));
+    fixed.push(only(|| drop(flatten(&Array6::zeros((2, 3, 4, 5, 6, 1))))));
+    for (entry, rank) in fixed.into_iter().zip([1, 2, 4, 5, 6]) {
+        assert_eq!(entry.input_shapes, [[2, 3, 4, 5, 6, 1][..rank].to_vec()]);
+    }
 }
 
 #[traced_op]
@@ -164,4 +176,28 @@ fn lists_and_options_of_arrays_are_seen_through() {
     let entry = only(|| drop(stack(&parts, Some(&Array1::ones(4)))));
     assert_eq!(entry.input_shapes, [[4], [4], [4]]);
     assert_eq!(entry.output_shape, [2, 4]);
+}
+
+#[traced_op]
+fn look(view: ArrayView2<'_, f32>, dynamic: &ArrayD<u8>, owned: Array3<i64>) -> Array3<i64> {
+    assert!(view.ndim() < dynamic.ndim());
+    owned
+}
+
+#[test]
+fn describing_arrays_allocates_nothing() {
+    let (table, dynamic, owned) = (
+        Array2::ones((4, 6)),
+        ArrayD::zeros(&[2, 1, 2, 1, 2, 1, 2][..]),
+        Array3::zeros((2, 2, 2)),
+    );
+    let view = table.slice(s![.., ..;2]);
+    let (allocated, trace) = record(|| {
+        let owned = look(view, &dynamic, owned);
+        counting::during(|| drop(look(view, &dynamic, owned)))
+    });
+    assert_eq!(allocated.calls, 0);
+    assert_eq!(trace.entries.len(), 2);
+    let expected: [&[usize]; 3] = [&[4, 3], &[2, 1, 2, 1, 2, 1, 2], &[2, 2, 2]];
+    assert_eq!(trace.entries[1].input_shapes, expected);
 }

@@ -15,6 +15,9 @@ use trace_runtime::{
 pub(crate) const INPUTS: usize = 256;
 pub(crate) const HIDDEN: usize = 512;
 pub(crate) const OUTPUTS: usize = 128;
+/// The rows of each device in the example, of which one has five times its share, and for how long.
+pub(crate) const EXAMPLE_ROWS: [usize; 4] = [64, 64, 320, 64];
+pub(crate) const EXAMPLE_STEPS: usize = 12;
 
 /// A matrix on one of the devices. One method makes it a tensor that is recorded with its device.
 #[derive(Clone)]

@@ -11,15 +11,13 @@ mod graph;
 #[path = "../shown/report.rs"]
 mod report;
 
-use graph::train;
+use graph::{EXAMPLE_ROWS, EXAMPLE_STEPS, train};
 use std::error::Error;
 use std::fs;
 use trace_runtime::analyze::activity;
 use trace_runtime::export::{ChromeTrace, write_ranks};
 use trace_runtime::report::{duration, percent};
 use trace_runtime::{RecordedExecutionTrace, Session};
-
-const STEPS: usize = 12;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let as_ranks = match std::env::args().nth(1).as_deref() {
@@ -29,14 +27,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err(format!("`{other}` is not a mode; the only one is `ranks`").into());
         }
     };
-    let rows: &[usize] = if as_ranks {
-        &[64, 320]
-    } else {
-        &[64, 64, 320, 64]
-    };
+    let rows: &[usize] = if as_ranks { &[64, 320] } else { &EXAMPLE_ROWS };
 
     let session = Session::start()?;
-    let weights = train(rows, STEPS);
+    let weights = train(rows, EXAMPLE_STEPS);
     let trace = session.finish();
     let agree = weights.windows(2).all(|pair| {
         let difference = &pair[0] - &pair[1];

@@ -52,7 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         adopted += usize::from(image.parent == Some(0));
     }
     println!(
-        "{adopted} of {} images have `conv2d` as their parent; {} threads worked on them.",
+        "{adopted} of {} images have `conv2d` as their parent; {} threads worked on them, so that their \
+         times add up to more than its own.",
         DIMS.images,
         threads.len()
     );

@@ -1,12 +1,13 @@
 //! A trace on a terminal: the report, the slowest single executions, and which op called which.
 #![allow(dead_code, reason = "no graph shows everything")]
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
-use trace_runtime::RecordedExecutionTrace;
 use trace_runtime::analyze::call_tree;
 use trace_runtime::report::{
     Colour, Column, Table, TextStyle, bytes, duration, percent, printable, shapes,
 };
+use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
 
 const WIDTH: usize = 100;
 
@@ -20,9 +21,14 @@ pub(crate) fn print(trace: &RecordedExecutionTrace, rows: usize) {
     println!("{}", trace.report().to_text(&style));
 }
 
-/// Prints the executions that took longest.
+/// Prints the executions that took longest, of the ops that call no other.
 pub(crate) fn print_slowest(trace: &RecordedExecutionTrace, rows: usize) {
-    let row = |entry: &&trace_runtime::RecordedTraceEntry| {
+    let callers: BTreeSet<_> = trace.entries.iter().filter_map(|one| one.parent).collect();
+    let slowest = trace.slowest_ops(trace.step_count());
+    let slowest = slowest
+        .into_iter()
+        .filter(|entry| !callers.contains(&entry.step));
+    let row = |entry: &RecordedTraceEntry| {
         let name = format!("{} {}", entry.operation, shapes(&entry.input_shapes));
         vec![
             printable(name.trim_end()),
@@ -39,7 +45,7 @@ pub(crate) fn print_slowest(trace: &RecordedExecutionTrace, rows: usize) {
             Column::number("took", 0),
             Column::number("output", 1),
         ],
-        rows: trace.slowest_ops(rows).iter().map(row).collect(),
+        rows: slowest.take(rows).map(row).collect(),
         ..Table::default()
     });
 }

@@ -19,6 +19,37 @@ pub(crate) struct Config {
     pub(crate) context: usize,
 }
 
+/// How much there is to do: a model, the tokens that it reads, and those that it writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    pub(crate) config: Config,
+    pub(crate) prompt: usize,
+    pub(crate) written: usize,
+}
+
+impl Run {
+    /// What the example runs.
+    pub(crate) const EXAMPLE: Run = Run {
+        config: Config {
+            width: 256,
+            heads: 8,
+            layers: 4,
+            hidden: 1024,
+            vocabulary: 8192,
+            context: 256,
+        },
+        prompt: 96,
+        written: 48,
+    };
+
+    pub(crate) fn prompt(&self) -> Vec<u32> {
+        let vocabulary = self.config.vocabulary as u32;
+        (0..self.prompt as u32)
+            .map(|index| index * 83 % vocabulary)
+            .collect()
+    }
+}
+
 /// A model with random weights, the same for the same seed.
 pub(crate) struct Transformer {
     config: Config,

@@ -10,50 +10,39 @@ mod graph;
 #[path = "../shown/report.rs"]
 mod report;
 
-use graph::{Cache, Config, Transformer};
+use graph::{Cache, Run, Transformer};
 use std::error::Error;
 use trace_runtime::analyze::by_shape;
 use trace_runtime::report::rate;
 use trace_runtime::{RecordedExecutionTrace, Session};
 
-const CONFIG: Config = Config {
-    width: 256,
-    heads: 8,
-    layers: 4,
-    hidden: 1024,
-    vocabulary: 8192,
-    context: 256,
-};
+const RUN: Run = Run::EXAMPLE;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let model = Transformer::new(CONFIG, 42);
-    let prompt: Vec<u32> = (0..96).map(|index| index * 83 % 8192).collect();
+    let model = Transformer::new(RUN.config, 42);
+    let prompt = RUN.prompt();
 
     let session = Session::start()?;
-    let text = model.generate(&prompt, 48, 7);
+    let text = model.generate(&prompt, RUN.written, 7);
     let trace = session.finish();
 
     check(&model, &text)?;
-    println!(
-        "Read {} tokens, wrote {}.\n",
-        prompt.len(),
-        text.len() - prompt.len()
-    );
+    println!("Read {} tokens, wrote {}.\n", RUN.prompt, RUN.written);
     report::print(&trace, 10);
     report::print_slowest(&trace, 5);
     report::print_flame(&trace);
-    compare_one_row_with_many(&trace, prompt.len());
+    compare_one_row_with_many(&trace);
     files::write_all("transformer", &trace)?;
     Ok(())
 }
 
 /// The same weights are multiplied by the whole prompt and by single tokens, at very different speeds.
-fn compare_one_row_with_many(trace: &RecordedExecutionTrace, many: usize) {
-    let rows = by_shape(trace);
+fn compare_one_row_with_many(trace: &RecordedExecutionTrace) {
+    let (rows, many) = (by_shape(trace), RUN.prompt);
     let speed = |tokens: usize| {
         let shapes = [
-            vec![tokens, CONFIG.width],
-            vec![CONFIG.width, CONFIG.hidden],
+            vec![tokens, RUN.config.width],
+            vec![RUN.config.width, RUN.config.hidden],
         ];
         let product = rows
             .iter()
@@ -62,8 +51,8 @@ fn compare_one_row_with_many(trace: &RecordedExecutionTrace, many: usize) {
     };
     if let (Some(at_once), Some(single)) = (speed(many), speed(1)) {
         println!(
-            "The perceptron's first product runs at {} for the {many} tokens of the prompt, and at {} \
-             for one token:\neach weight that is read from memory is then used once. That is why \
+            "The perceptron's first product runs at {} for the {many} tokens of the prompt, and at\n{} \
+             for one token: each weight that is read from memory is then used once.\nThat is why \
              servers batch.\n",
             rate(at_once, "FLOP"),
             rate(single, "FLOP"),
@@ -73,8 +62,8 @@ fn compare_one_row_with_many(trace: &RecordedExecutionTrace, many: usize) {
 
 /// Reads the whole text at once and token by token: the key/value cache must make no difference.
 fn check(model: &Transformer, text: &[u32]) -> Result<(), String> {
-    let at_once = model.forward(text, &mut Cache::new(&CONFIG));
-    let mut cache = Cache::new(&CONFIG);
+    let at_once = model.forward(text, &mut Cache::new(&RUN.config));
+    let mut cache = Cache::new(&RUN.config);
     let mut one_by_one = at_once.clone();
     for &token in text {
         one_by_one = model.forward(&[token], &mut cache);

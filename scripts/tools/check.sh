@@ -30,7 +30,10 @@ check() {
 }
 
 python_packages() {
-  test -x "$dir/venv/bin/python" || python3 -m venv "$dir/venv"
+  has_command python3 python3
+  # Debian's python3 comes without what makes a venv.
+  test -x "$dir/venv/bin/pip" || python3 -m venv "$dir/venv" ||
+    { apt-get update && apt-get install -y --no-install-recommends python3-venv && python3 -m venv "$dir/venv"; }
   "$dir/venv/bin/pip" install --quiet "$@"
 }
 has_command() { command -v "$1" || { apt-get update && apt-get install -y --no-install-recommends "$2"; }; }

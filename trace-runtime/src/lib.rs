@@ -20,7 +20,7 @@
 //! | to | see |
 //! |---|---|
 //! | annotate functions, blocks, impls | [`traced_op`], [`op!`] |
-//! | say the shape of a tensor type | [`TensorLike`], [`tensors`] for the libraries that are known |
+//! | make a tensor type known whose shapes are not seen | [`TensorLike`](trait@TensorLike): one method, or [its derive](derive@TensorLike); [`tensors`] for the libraries that are |
 //! | record | [`Session`], [`record`](record()), [`TraceRecorder`]; across threads [`current_op`] and [`in_op`] |
 //! | hold a trace | [`RecordedExecutionTrace`], [`TraceStore`]; both are a [`TraceView`] |
 //! | read one | [`RecordedExecutionTrace::read`], [`read`](mod@read) for other formats |

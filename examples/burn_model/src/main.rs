@@ -14,7 +14,9 @@ use bert::{Bert, MINI};
 use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor};
 use std::error::Error;
-use trace_runtime::Session;
+use trace_runtime::analyze::by_op;
+use trace_runtime::report::percent;
+use trace_runtime::{RecordedExecutionTrace, Session};
 
 const BATCH: usize = 2;
 const LENGTH: usize = 128;
@@ -42,5 +44,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     report::print(&trace, 12);
     report::print_flame(&trace);
+    weigh_the_activation(&trace);
     files::write_all("burn_model", &trace)
+}
+
+/// What an op costs is not what it computes.
+fn weigh_the_activation(trace: &RecordedExecutionTrace) {
+    let rows = by_op(trace);
+    let (flops, time): (u64, u64) = rows.iter().fold((0, 0), |(flops, time), row| {
+        (flops + row.flops, time + row.self_ns)
+    });
+    if let Some(gelu) = rows.iter().find(|row| row.operation == "gelu") {
+        println!(
+            "`gelu` is {} of the arithmetic and {} of the time: it reads and writes every activation for a few \
+             operations each.\n",
+            percent(gelu.flops as f64 / flops.max(1) as f64),
+            percent(gelu.self_ns as f64 / time.max(1) as f64),
+        );
+    }
 }

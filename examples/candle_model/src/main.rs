@@ -12,7 +12,9 @@ mod resnet;
 
 use resnet::{CLASSES, ResNet, noise};
 use std::error::Error;
-use trace_runtime::Session;
+use trace_runtime::analyze::by_shape;
+use trace_runtime::report::rate;
+use trace_runtime::{RecordedExecutionTrace, Session};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let model = ResNet::new(1)?;
@@ -35,5 +37,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     report::print(&trace, 12);
     report::print_flame(&trace);
+    compare_stages(&trace);
     files::write_all("candle_model", &trace)
+}
+
+/// Stage by stage an image has a quarter of the pixels and twice the channels: the work stays the same.
+fn compare_stages(trace: &RecordedExecutionTrace) {
+    let rows = by_shape(trace);
+    let mut speeds: Vec<f64> = rows
+        .iter()
+        .filter(|row| {
+            let weight = row.input_shapes.as_ref().and_then(|shapes| shapes.get(1));
+            matches!(weight.map(Vec::as_slice), Some([to, from, 3, 3]) if to == from)
+        })
+        .filter_map(|row| row.flops_per_s)
+        .collect();
+    speeds.sort_by(f64::total_cmp);
+    if let [slowest, .., fastest] = speeds[..] {
+        println!(
+            "A 3 × 3 convolution that keeps its channels is the same work in each of the {} stages, and runs \
+             at\n{} in the slowest and {} in the fastest.\n",
+            speeds.len(),
+            rate(slowest, "FLOP"),
+            rate(fastest, "FLOP"),
+        );
+    }
 }

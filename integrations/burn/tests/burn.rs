@@ -5,9 +5,12 @@
     reason = "arguments of every form are the subject, and small whole numbers are exact"
 )]
 
+#[path = "../../../tests/counting/mod.rs"]
+mod counting;
+
 use burn_tensor::activation::softmax;
 use burn_tensor::quantization::{QuantScheme, QuantValue};
-use burn_tensor::{Bool, Device, Int, Tensor};
+use burn_tensor::{Bool, Device, FloatDType, Int, IntDType, Tensor};
 use trace_runtime::{DType, RecordedTraceEntry, record, traced_op};
 
 fn only<R>(body: impl FnOnce() -> R) -> (R, RecordedTraceEntry) {
@@ -87,4 +90,84 @@ fn a_quantised_tensor_has_the_type_that_it_stores() {
     assert_eq!(entry.input_dtypes, [DType::F32]);
     assert_eq!(entry.output_dtypes, [DType::I8]);
     assert_eq!(entry.memory_bytes, 4 * 32);
+}
+
+#[traced_op]
+fn ranks(one: &Tensor<1>, four: Tensor<4, Bool>, six: &Tensor<6, Int>) -> usize {
+    one.rank() + four.rank() + six.rank()
+}
+
+#[test]
+fn every_rank_is_seen() {
+    let device = Device::flex();
+    let one = Tensor::<1>::ones([7], &device);
+    let four = Tensor::<4>::ones([1, 2, 3, 4], &device).greater_elem(0.5);
+    let six = Tensor::<6, Int>::zeros([2, 1, 2, 1, 2, 1], &device);
+    let (sum, entry) = only(|| ranks(&one, four, &six));
+    assert_eq!(sum, 11);
+    let expected: [&[usize]; 3] = [&[7], &[1, 2, 3, 4], &[2, 1, 2, 1, 2, 1]];
+    assert_eq!(entry.input_shapes, expected);
+    assert_eq!(entry.input_dtypes, [DType::F32, DType::Bool, DType::I32]);
+}
+
+#[traced_op]
+fn cast_float(x: Tensor<2>, dtype: FloatDType) -> Tensor<2> {
+    x.cast(dtype)
+}
+
+#[traced_op]
+fn cast_int(x: Tensor<2, Int>, dtype: IntDType) -> Tensor<2, Int> {
+    x.cast(dtype)
+}
+
+#[test]
+fn every_dtype_has_its_size() {
+    let device = Device::flex();
+    for (theirs, ours, bytes) in [
+        (FloatDType::F64, DType::F64, 48),
+        (FloatDType::F32, DType::F32, 24),
+        (FloatDType::F16, DType::F16, 12),
+        (FloatDType::BF16, DType::BF16, 12),
+    ] {
+        let (_, entry) = only(|| cast_float(Tensor::ones([2, 3], &device), theirs));
+        assert_eq!(entry.output_dtypes, [ours]);
+        assert_eq!(entry.memory_bytes, bytes);
+    }
+    for (theirs, ours, bytes) in [
+        (IntDType::I64, DType::I64, 48),
+        (IntDType::I32, DType::I32, 24),
+        (IntDType::I16, DType::I16, 12),
+        (IntDType::I8, DType::I8, 6),
+        (IntDType::U64, DType::U64, 48),
+        (IntDType::U32, DType::U32, 24),
+        (IntDType::U16, DType::U16, 12),
+        (IntDType::U8, DType::U8, 6),
+    ] {
+        let (_, entry) = only(|| cast_int(Tensor::ones([2, 3], &device), theirs));
+        assert_eq!(entry.output_dtypes, [ours]);
+        assert_eq!(entry.memory_bytes, bytes);
+    }
+}
+
+#[traced_op]
+fn look(x: &Tensor<5>, mask: &Tensor<1, Bool>, owned: Tensor<2, Int>) -> Tensor<2, Int> {
+    assert!(x.rank() > mask.rank());
+    owned
+}
+
+#[test]
+fn describing_tensors_allocates_nothing() {
+    let device = Device::flex();
+    let x = Tensor::<5>::ones([1, 2, 3, 4, 5], &device);
+    let mask = Tensor::<1>::ones([9], &device).greater_elem(0.0);
+    let owned = Tensor::<2, Int>::zeros([3, 3], &device);
+    let (allocated, trace) = record(|| {
+        let owned = look(&x, &mask, owned);
+        counting::during(|| drop(look(&x, &mask, owned)))
+    });
+    assert_eq!(allocated.calls, 0);
+    assert_eq!(trace.entries.len(), 2);
+    let expected: [&[usize]; 3] = [&[1, 2, 3, 4, 5], &[9], &[3, 3]];
+    assert_eq!(trace.entries[1].input_shapes, expected);
+    assert_eq!(trace.entries[1].output_shape, [3, 3]);
 }

@@ -5,6 +5,9 @@
     reason = "arguments of every form are the subject, and small whole numbers are exact"
 )]
 
+#[path = "../../../tests/counting/mod.rs"]
+mod counting;
+
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{D, DType as CandleDType, Device, Result, Tensor, Var};
 use trace_runtime::{DType, Outcome, RecordedTraceEntry, record, traced_op};
@@ -109,5 +112,30 @@ fn variables_and_quantised_tensors_are_tensors() -> Result<()> {
     assert_eq!(entry.input_shapes, [[4, 64]]);
     assert_eq!(entry.input_dtypes, [DType::Quantized]);
     assert_eq!(entry.output_dtypes, [DType::F32]);
+    Ok(())
+}
+
+#[traced_op]
+fn look(tensor: &Tensor, variable: &Var, packed: &QTensor, owned: Tensor) -> Tensor {
+    assert!(tensor.rank() + variable.rank() + packed.shape().rank() > 0);
+    owned
+}
+
+#[test]
+fn describing_tensors_allocates_nothing() -> Result<()> {
+    let variable = Var::ones((4, 64), CandleDType::F32, &Device::Cpu)?;
+    let packed = QTensor::quantize(&variable, GgmlDType::Q8_0)?;
+    let tensor = Tensor::zeros((1, 2, 3, 4, 5, 6), CandleDType::BF16, &Device::Cpu)?;
+    let mut owned = variable.as_detached_tensor();
+    let (allocated, trace) = record(|| {
+        owned = look(&tensor, &variable, &packed, owned.clone());
+        let owned = owned.clone();
+        counting::during(|| drop(look(&tensor, &variable, &packed, owned)))
+    });
+    assert_eq!(allocated.calls, 0);
+    assert_eq!(trace.entries.len(), 2);
+    let expected: [&[usize]; 4] = [&[1, 2, 3, 4, 5, 6], &[4, 64], &[4, 64], &[4, 64]];
+    assert_eq!(trace.entries[1].input_shapes, expected);
+    assert_eq!(trace.entries[1].output_shape, [4, 64]);
     Ok(())
 }

@@ -5,6 +5,9 @@
     reason = "arguments of every form are the subject, and small whole numbers are exact"
 )]
 
+#[path = "../../../tests/counting/mod.rs"]
+mod counting;
+
 use half::{bf16, f16};
 use ndarray::{Array1, Array2};
 use num_complex::{Complex32, Complex64};
@@ -82,4 +85,28 @@ fn arrays_have_them_as_elements_too() {
     assert_eq!(entry.input_dtypes, [DType::F16, DType::C128]);
     assert_eq!(entry.output_shape, [2, 3]);
     assert_eq!(entry.memory_bytes, 6 * 16);
+}
+
+#[traced_op]
+fn look(halves: &[f16], table: &Array2<bf16>, owned: Vec<Complex32>) -> Vec<Complex32> {
+    assert!(halves.len() < table.len());
+    owned
+}
+
+#[test]
+fn describing_tensors_allocates_nothing() {
+    let (table, owned) = (
+        Array2::from_elem((2, 3), bf16::ONE),
+        vec![Complex32::ONE; 7],
+    );
+    let (allocated, trace) = record(|| {
+        let owned = look(&[f16::ONE; 3], &table, owned);
+        counting::during(|| drop(look(&[f16::ONE; 3], &table, owned)))
+    });
+    assert_eq!(allocated.calls, 0);
+    assert_eq!(trace.entries.len(), 2);
+    assert_eq!(
+        trace.entries[1].input_shapes,
+        [vec![3], vec![2, 3], vec![7]]
+    );
 }

@@ -5,6 +5,9 @@
     reason = "arguments of every form are the subject, and small whole numbers are exact"
 )]
 
+#[path = "../../../tests/counting/mod.rs"]
+mod counting;
+
 use faer::linalg::matmul::matmul;
 use faer::prelude::Solve;
 use faer::{Accum, Col, ColRef, Mat, MatMut, MatRef, Par, Row, RowRef, c32, c64};
@@ -81,4 +84,29 @@ fn complex_elements_have_their_dtype() {
     assert_eq!(entry.input_dtypes, [DType::C64]);
     assert_eq!(entry.output_dtypes, [DType::C128]);
     assert_eq!(entry.memory_bytes, 16 * 6);
+}
+
+#[traced_op]
+fn look(view: MatRef<'_, f64>, row: RowRef<'_, f32>, owned: Mat<c32>) -> Mat<c32> {
+    assert!(view.nrows() < row.ncols());
+    owned
+}
+
+#[test]
+fn describing_matrices_allocates_nothing() {
+    let (matrix, row, owned) = (
+        Mat::<f64>::ones(4, 3),
+        Row::<f32>::ones(5),
+        Mat::<c32>::zeros(2, 2),
+    );
+    let (allocated, trace) = record(|| {
+        let owned = look(matrix.subcols(1, 2), row.as_ref(), owned);
+        counting::during(|| drop(look(matrix.subcols(1, 2), row.as_ref(), owned)))
+    });
+    assert_eq!(allocated.calls, 0);
+    assert_eq!(trace.entries.len(), 2);
+    assert_eq!(
+        trace.entries[1].input_shapes,
+        [vec![4, 2], vec![5], vec![2, 2]]
+    );
 }

@@ -5,6 +5,9 @@
     reason = "arguments of every form are the subject, and small whole numbers are exact"
 )]
 
+#[path = "../../../tests/counting/mod.rs"]
+mod counting;
+
 use nalgebra::{
     Complex, Const, DMatrix, DMatrixView, DVector, Dim, Dyn, Matrix, Matrix3, MatrixViewMut,
     OMatrix, RealField, SMatrix, Storage, Vector3,
@@ -85,4 +88,26 @@ fn generic_and_complex_elements_have_their_dtype() {
     assert_eq!(entry.input_dtypes, [DType::F32]);
     let entry = only(|| drop(conjugate(&DMatrix::from_element(2, 2, Complex::i()))));
     assert_eq!(entry.output_dtypes, [DType::C128]);
+}
+
+#[traced_op]
+fn look(view: DMatrixView<'_, f64>, axis: Vector3<i16>, owned: DMatrix<f32>) -> DMatrix<f32> {
+    assert!(view.nrows() > axis.nrows());
+    owned
+}
+
+#[test]
+fn describing_matrices_allocates_nothing() {
+    let (matrix, owned) = (
+        DMatrix::from_element(4, 6, 1.0),
+        DMatrix::from_element(2, 5, 1.0),
+    );
+    let axis = Vector3::new(1, 2, 3);
+    let (allocated, trace) = record(|| {
+        let owned = look(matrix.columns(1, 3), axis, owned);
+        counting::during(|| drop(look(matrix.columns(1, 3), axis, owned)))
+    });
+    assert_eq!(allocated.calls, 0);
+    assert_eq!(trace.entries.len(), 2);
+    assert_eq!(trace.entries[1].input_shapes, [[4, 3], [3, 1], [2, 5]]);
 }

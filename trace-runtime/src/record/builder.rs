@@ -4,7 +4,7 @@ use super::clock::{Clock, wall_clock_ns};
 use super::log::Shared;
 use super::overhead;
 use super::schedule::Schedule;
-use super::session::{Session, SessionError, Settings};
+use super::session::{Session, SessionError, Settings, compiled_out};
 use super::state::{self, Running};
 use super::target::DEFAULT_LIMIT;
 use std::collections::HashMap;
@@ -155,9 +155,7 @@ fn facts(clock: &Clock) -> HashMap<String, String> {
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value))
     .collect();
-    if cfg!(not(feature = "enabled")) {
-        facts.insert("tracing".into(), "compiled out".into());
-    }
+    facts.extend(compiled_out());
     facts
 }
 

@@ -56,7 +56,7 @@ fn longest(report: &Report) -> Option<String> {
 }
 
 /// The devices whose waiting counts: accelerators, or several devices of any sort.
-fn waiting_devices(report: &Report) -> Vec<&DeviceActivity> {
+pub(super) fn waiting_devices(report: &Report) -> Vec<&DeviceActivity> {
     let devices = &report.activity.devices;
     let accelerators: Vec<_> = devices.iter().filter(|one| one.device != "cpu").collect();
     if accelerators.is_empty() && devices.len() > 1 {
@@ -139,6 +139,13 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
     if compiled_out && report.entries > 0 {
         notes.push("tracing was compiled out of some of this program".to_owned());
     }
+    if report.entries > 0 && report.shapes.iter().all(is_without_tensors) {
+        notes.push(
+            "no op has shapes: `#[traced_op]` sees types that are `TensorLike` (implement or derive it), \
+             torch.profiler records them with `record_shapes=True`"
+                .to_owned(),
+        );
+    }
     if report.dropped > 0 {
         let dropped = entries(report.dropped);
         notes.push(format!(
@@ -165,6 +172,10 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
         notes.push("no frees were recorded: live memory is an upper bound".to_owned());
     }
     notes
+}
+
+fn is_without_tensors(row: &OpRow) -> bool {
+    row.memory_bytes == 0 && row.input_shapes.as_ref().is_none_or(Vec::is_empty)
 }
 
 fn entries(number: u64) -> String {

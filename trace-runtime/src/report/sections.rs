@@ -1,7 +1,7 @@
 //! The tables of a report: which there are, and those that are not about single ops.
 
 use super::Report;
-use super::answer::device_name;
+use super::answer::{device_name, waiting_devices};
 use super::names::printable;
 use super::op_sections::{by_op, by_shape, roofline};
 use super::table::{Column, Table};
@@ -89,17 +89,7 @@ fn devices(report: &Report, limit: usize) -> Table {
         .iter()
         .filter(|_| accelerators > activity.ranks.len());
     let rows = activity.devices.iter().chain(together).map(row).collect();
-    let footer = activity
-        .imbalance
-        .as_ref()
-        .filter(|one| one.cost_ns > 0)
-        .map(|one| {
-            format!(
-                "the busiest device is {} over the mean of {}",
-                prose(&duration(one.cost_ns)),
-                one.devices
-            )
-        });
+    let footer = uneven(&waiting_devices(report));
     cut(
         Table {
             title: "Devices".to_owned(),
@@ -110,6 +100,30 @@ fn devices(report: &Report, limit: usize) -> Table {
         },
         limit,
     )
+}
+
+/// Which of several devices has more to do than the mean. Communication is busy while it waits, so that
+/// where there is any, the device that the others wait for shows in its computing.
+fn uneven(devices: &[&DeviceActivity]) -> Option<String> {
+    let longest = |does: &str, figure: fn(&DeviceActivity) -> u64| {
+        let most = devices.iter().rev().max_by_key(|one| figure(one))?;
+        let sum: u128 = devices.iter().map(|one| u128::from(figure(one))).sum();
+        let over = figure(most) - (sum / devices.len() as u128) as u64;
+        let said = || {
+            let over = prose(&duration(over));
+            format!("{} {does} longest, {over} over the mean", device_name(most))
+        };
+        (over > 0).then(said)
+    };
+    let communicates = devices.iter().any(|one| one.communication_ns > 0);
+    let parts: Vec<String> = [
+        longest("is busy", |one| one.busy_ns),
+        longest("computes", |one| one.compute_ns).filter(|_| communicates),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn collectives(report: &Report, limit: usize) -> Table {

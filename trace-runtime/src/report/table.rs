@@ -1,7 +1,7 @@
 //! Rows and columns, before they are text, Markdown or CSV.
 
 use super::names::{display_width, fit};
-use super::text::{Colour, Ink};
+use super::text::{Colour, Ink, wrapped};
 use std::fmt::Write as _;
 
 /// Where a column's cells stand.
@@ -113,7 +113,7 @@ impl Table {
                 .any(|&index| self.columns[index].title == *title)
         });
         for line in self.footer.iter().chain(footnote.map(|(_, line)| line)) {
-            let _ = writeln!(text, "{}", ink.dim(&fit(line, width)));
+            let _ = writeln!(text, "{}", ink.dim(&wrapped(line, width)));
         }
         text
     }

@@ -59,7 +59,7 @@ pub(super) fn write(report: &Report, style: &TextStyle) -> String {
 }
 
 /// Breaks a line at spaces so that it fits; a word too long for a line is broken anywhere.
-fn wrapped(line: &str, width: usize) -> String {
+pub(super) fn wrapped(line: &str, width: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
     for word in line.split(' ') {

@@ -8,7 +8,8 @@ use candle_core::{DeviceLocation, Tensor, Var};
 impl TensorLike for Tensor {
     #[inline]
     fn describe(&self, sink: &mut TensorSink) {
-        sink.tensor(self.dims(), dtype(self.dtype()), device(self.device()));
+        let device = device(self.device().location());
+        sink.tensor(self.dims(), dtype(self.dtype()), device);
     }
 }
 
@@ -28,7 +29,8 @@ impl TensorLike for QTensor {
             GgmlDType::BF16 => DType::BF16,
             _ => DType::Quantized,
         };
-        sink.tensor(self.shape().dims(), dtype, device(&self.device()));
+        let device = device(self.device().location());
+        sink.tensor(self.shape().dims(), dtype, device);
     }
 }
 
@@ -55,8 +57,8 @@ fn dtype(dtype: candle_core::DType) -> DType {
 }
 
 #[inline]
-fn device(device: &candle_core::Device) -> Device {
-    match device.location() {
+fn device(location: DeviceLocation) -> Device {
+    match location {
         DeviceLocation::Cpu => Device::Cpu,
         DeviceLocation::Cuda { gpu_id } => Device::Cuda(ordinal(gpu_id)),
         DeviceLocation::Metal { gpu_id } => Device::Metal(ordinal(gpu_id)),
@@ -66,4 +68,51 @@ fn device(device: &candle_core::Device) -> Device {
 #[inline]
 fn ordinal(gpu: usize) -> u16 {
     u16::try_from(gpu).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_leads_to_its_family_and_ordinal() {
+        assert_eq!(device(DeviceLocation::Cpu), Device::Cpu);
+        assert_eq!(
+            device(DeviceLocation::Cuda { gpu_id: 0 }).to_string(),
+            "cuda:0"
+        );
+        assert_eq!(
+            device(DeviceLocation::Cuda { gpu_id: 7 }).to_string(),
+            "cuda:7"
+        );
+        assert_eq!(
+            device(DeviceLocation::Metal { gpu_id: 1 }).to_string(),
+            "metal:1"
+        );
+    }
+
+    #[test]
+    fn every_dtype_has_the_size_that_candle_says() {
+        use candle_core::DType as Theirs;
+        for theirs in [
+            Theirs::U8,
+            Theirs::U32,
+            Theirs::I16,
+            Theirs::I32,
+            Theirs::I64,
+            Theirs::BF16,
+            Theirs::F16,
+            Theirs::F32,
+            Theirs::F64,
+            Theirs::F8E4M3,
+            Theirs::F8E8M0,
+        ] {
+            let ours = dtype(theirs);
+            assert_eq!(ours.bytes(3), 3 * theirs.size_in_bytes(), "{ours}");
+        }
+        // Smaller than a byte, where candle says nothing.
+        assert_eq!(dtype(Theirs::F4), DType::F4);
+        assert_eq!(dtype(Theirs::F6E2M3), DType::F6E2M3);
+        assert_eq!(dtype(Theirs::F6E3M2), DType::F6E3M2);
+    }
 }

@@ -11,11 +11,12 @@
 //! | `num-complex` | `Complex<f32>` and `Complex<f64>` as elements |
 //!
 //! Slices, arrays and vectors of [elements](crate::Element) need no feature. Reading a tensor takes
-//! a reference, copies its dims and allocates nothing.
+//! a reference, copies its dims and allocates nothing, with one exception that is not ours: burn hands
+//! out more than five dims, and the device of a tensor that tracks gradients, on the heap.
 //!
-//! # A tensor of another library
+//! # A tensor of your own
 //!
-//! A type of your own gets one method, and is then recorded wherever it is passed or returned:
+//! One method, and it is recorded wherever it is passed or returned:
 //!
 //! ```
 //! use trace_runtime::{DType, Device, TensorLike, TensorSink};
@@ -29,8 +30,40 @@
 //! }
 //! ```
 //!
-//! A type that *holds* tensors derives it: `#[derive(TensorLike)]`. A type of a crate that is not
-//! yours goes into a newtype, because only the crate that owns the trait or the type may join the two.
+//! A type that *holds* tensors [derives](derive@crate::TensorLike) it.
+//!
+//! # A tensor of another library
+//!
+//! Only the crate that owns the trait or the type may join the two, so a type of a library without a
+//! feature here gets a wrapper that borrows it, for `inputs` and `output` of the attribute. Signatures
+//! stay as they are:
+//!
+//! ```
+//! # mod foreign {
+//! #     pub struct Blob { pub dims: Vec<usize> }
+//! # }
+//! use foreign::Blob;
+//! use trace_runtime::{DType, Device, TensorLike, TensorSink, record, traced_op};
+//!
+//! struct Seen<'a>(&'a Blob);
+//!
+//! impl TensorLike for Seen<'_> {
+//!     fn describe(&self, sink: &mut TensorSink) {
+//!         sink.tensor(&self.0.dims, DType::F32, Device::Cpu);
+//!     }
+//! }
+//!
+//! #[traced_op(inputs(Seen(x)), output(Seen(result)))]
+//! fn halve(x: &Blob) -> Blob {
+//!     Blob { dims: x.dims.iter().map(|dim| dim / 2).collect() }
+//! }
+//!
+//! let (_, trace) = record(|| halve(&Blob { dims: vec![8, 4] }));
+//! # #[cfg(feature = "enabled")] {
+//! assert_eq!(trace.entries[0].input_shapes, [[8, 4]]);
+//! assert_eq!(trace.entries[0].output_shape, [4, 2]);
+//! # }
+//! ```
 
 /// An element of slices, arrays and vectors; by itself it is a number and no tensor.
 #[cfg(any(feature = "half", feature = "num-complex"))]

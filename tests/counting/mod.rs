@@ -1,0 +1,55 @@
+//! Counts what the thread of a test allocates.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { calls: 0, bytes: 0 }) };
+}
+
+/// Allocations, and their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Allocated {
+    pub(crate) calls: usize,
+    pub(crate) bytes: usize,
+}
+
+/// What this thread allocates while it runs `body`.
+pub(crate) fn during(body: impl FnOnce()) -> Allocated {
+    let before = ALLOCATED.get();
+    body();
+    let after = ALLOCATED.get();
+    Allocated {
+        calls: after.calls - before.calls,
+        bytes: after.bytes - before.bytes,
+    }
+}
+
+struct Counting;
+
+#[allow(
+    unsafe_code,
+    reason = "an allocator is unsafe by nature; this one forwards"
+)]
+// SAFETY: every call is forwarded as it came to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATED.try_with(|allocated| {
+            let Allocated { calls, bytes } = allocated.get();
+            allocated.set(Allocated {
+                calls: calls + 1,
+                bytes: bytes + layout.size(),
+            });
+        });
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
