@@ -111,7 +111,7 @@ fn everything() -> RecordedExecutionTrace {
     entry.kind = Some(OpKind::Io);
     entry.outcome = Outcome::Cancelled;
     entry.more_outputs = vec![vec![2, 0]];
-    entry.output_dtypes = vec![DType::F16, DType::Bool];
+    entry.output_dtypes = [DType::F16, DType::Bool].into();
     entry.output_elements = 11;
     entry.memory_bytes = 1;
     entry.flops = Some(u64::MAX);
