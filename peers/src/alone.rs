@@ -121,7 +121,7 @@ impl Memory {
 }
 
 /// The numbers that a program of this package prints.
-fn answer(program: &str, arguments: &[&str]) -> Vec<f64> {
+pub fn answer(program: &str, arguments: &[&str]) -> Vec<f64> {
     let this = std::env::current_exe().expect("this program has a path");
     let output = Command::new(this.with_file_name(program))
         .args(arguments)

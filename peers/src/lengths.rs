@@ -1,5 +1,7 @@
-//! Whether an op costs the same in a long recording.
+//! Whether an op costs the same in a long recording. Each is made in a process of its own: memory that was used
+//! before is cheaper to fill, and a short recording would find some.
 
+use crate::alone::answer;
 use crate::statistics::Spread;
 use crate::subject::{Column, Subject};
 use crate::subjects::{Floor, Ours};
@@ -22,8 +24,10 @@ impl Lengths {
         let mut floor = vec![Vec::new(); LENGTHS.len()];
         for _ in 0..ROUNDS {
             for (index, &length) in LENGTHS.iter().enumerate() {
-                ours[index].push(per_call(&Ours, Column::WithShapes, length));
-                floor[index].push(per_call(&Floor, Column::Bare, length));
+                let length = length.to_string();
+                let taken = answer("peers", &["length", &length]);
+                ours[index].push(taken[0]);
+                floor[index].push(taken[1]);
             }
         }
         let spreads = |taken: Vec<Vec<f64>>| taken.into_iter().map(Spread::of).collect();
@@ -55,6 +59,13 @@ impl Lengths {
         }
         table.print();
     }
+}
+
+/// Nanoseconds per call of ours and of the floor in a recording of so many; what a process started by
+/// [`Lengths::run`] finds out.
+pub fn length(calls: usize) -> (f64, f64) {
+    let ours = per_call(&Ours, Column::WithShapes, calls);
+    (ours, per_call(&Floor, Column::Bare, calls))
 }
 
 /// The median slice: one in which the thread was not running says nothing of the subject.

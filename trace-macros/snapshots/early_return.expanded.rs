@@ -1,5 +1,5 @@
 pub fn window<'a>(x: &'a mut Tensor, at: usize) -> Result<&'a mut Tensor, Error> {
-    let op = ::trace_runtime::__private::begin(
+    let mut op = ::trace_runtime::__private::begin(
         "window",
         ::trace_runtime::__private::probe(&*x).__seen(),
     );

@@ -1,5 +1,5 @@
 fn conv2d(&self, x: &Tensor) -> Activation {
-    let op = framework::trace::__private::begin_kind(
+    let mut op = framework::trace::__private::begin_kind(
         "conv2d",
         framework::trace::__private::OpKind::Compute,
         framework::trace::__private::told(|sink| {

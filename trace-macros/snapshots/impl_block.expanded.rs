@@ -1,7 +1,7 @@
 impl<T: Float> Layer for Linear<T> {
     type Output = Tensor<T>;
     fn forward(&self, x: &Tensor<T>) -> Self::Output {
-        let op = ::trace_runtime::__private::begin_kind(
+        let mut op = ::trace_runtime::__private::begin_kind(
             "Linear::forward",
             ::trace_runtime::__private::OpKind::Compute,
             (

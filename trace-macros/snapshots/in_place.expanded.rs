@@ -1,5 +1,5 @@
 fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
-    let op = ::trace_runtime::__private::begin(
+    let mut op = ::trace_runtime::__private::begin(
         "axpy",
         (
             ::trace_runtime::__private::probe(x).__seen(),

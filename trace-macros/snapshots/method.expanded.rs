@@ -1,6 +1,6 @@
 #[allow(unused)]
 fn forward(&self, (query, key): (&Tensor, &Tensor), mask: Option<&Tensor>) -> Tensor {
-    let op = ::trace_runtime::__private::begin(
+    let mut op = ::trace_runtime::__private::begin(
         {
             struct __Here;
             ::trace_runtime::__private::type_name::<__Here>()

@@ -1,5 +1,5 @@
 fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
-    let op = ::trace_runtime::__private::begin(
+    let mut op = ::trace_runtime::__private::begin(
         "matmul",
         (
             ::trace_runtime::__private::probe(a).__seen(),

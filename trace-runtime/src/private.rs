@@ -47,7 +47,7 @@ pub fn told<F: FnOnce(&mut TensorSink)>(description: F) -> F {
 /// Ends an op whose result has a type that cannot be written down.
 #[inline]
 pub fn finish<R>(
-    op: Op,
+    mut op: Op,
     result: R,
     sync: impl FnOnce(),
     outputs: impl FnOnce(&R, &mut TensorSink),
@@ -61,21 +61,19 @@ pub fn finish<R>(
 
 /// An op whose result is not looked at: it ends where its function does.
 #[derive(Debug)]
-pub struct Unseen(Option<Op>);
+pub struct Unseen(Op);
 
 #[inline]
 pub fn unseen(op: Op) -> Unseen {
-    Unseen(Some(op))
+    Unseen(op)
 }
 
 impl Drop for Unseen {
     #[inline]
     fn drop(&mut self) {
         // Dropped while panicking, the op records the panic itself.
-        if let Some(op) = self.0.take()
-            && !std::thread::panicking()
-        {
-            op.end(());
+        if self.0.is_recording() && !std::thread::panicking() {
+            self.0.end(());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use trace_peers::alone::{self, Finishing, Memory};
 use trace_peers::bounds;
-use trace_peers::lengths::Lengths;
+use trace_peers::lengths::{self, Lengths};
 use trace_peers::rounds::Rounds;
 use trace_peers::subject::Column;
 use trace_peers::subjects;
@@ -20,6 +20,10 @@ fn main() -> ExitCode {
         [] => Some(measure(101)),
         ["--rounds", rounds] => rounds.parse().ok().map(measure),
         ["alone", part] => alone::part(part).map(|answer| println!("{answer}")),
+        ["length", calls] => calls.parse().ok().map(|calls| {
+            let (ours, floor) = lengths::length(calls);
+            println!("{ours} {floor}");
+        }),
         ["list"] => Some(list()),
         ["calls", subject, column, calls] => calls
             .parse()

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
-//!     let op = begin("matmul", (probe(a).__seen(), probe(b).__seen()));
+//!     let mut op = begin("matmul", (probe(a).__seen(), probe(b).__seen()));
 //!     let result: Tensor = if false { unreached() } else { /* the body */ };
 //!     op.end(ended(&result).__seen());
 //!     result
@@ -64,7 +64,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             let run = run(op, &quote!(()));
             let outputs = outputs(op, &hygienic!(&()));
             hygienic! {
-                let op = #begin;
+                let mut op = #begin;
                 let _unit: () = #run;
                 #sync
                 op.end(#outputs);
@@ -75,7 +75,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
             let run = run(op, ty);
             let outputs = outputs(op, &hygienic!(&result));
             hygienic! {
-                let op = #begin;
+                let mut op = #begin;
                 let result: #ty = #run;
                 #sync
                 op.end(#outputs);

@@ -111,16 +111,53 @@ impl Row {
 #[derive(Debug)]
 pub(crate) struct Chunk {
     len: AtomicU32,
-    rows: Box<[[AtomicU64; 3]]>,
+    /// What lies past the length may be left over from an earlier chunk, and is never read.
+    rows: Rows,
+}
+
+type Rows = Box<[[AtomicU64; 3]]>;
+
+/// Rows of chunks that are gone. To touch memory for the first time costs as much as half an op, and who
+/// records a short time mostly does so again and again.
+#[cfg(not(loom))]
+static SPARE: std::sync::Mutex<Vec<Rows>> = std::sync::Mutex::new(Vec::new());
+/// Some 1.5 MiB.
+#[cfg(not(loom))]
+const MOST_SPARE: usize = 16;
+
+#[cfg(not(loom))]
+fn spare() -> std::sync::MutexGuard<'static, Vec<Rows>> {
+    SPARE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(not(loom))]
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        if self.rows.len() == MAX_ROWS {
+            let mut spare = spare();
+            if spare.len() < MOST_SPARE {
+                spare.push(std::mem::take(&mut self.rows));
+            }
+        }
+    }
 }
 
 impl Chunk {
     pub(crate) fn with_rows(rows: usize) -> Chunk {
+        let rows = rows.min(MAX_ROWS);
+        #[cfg(not(loom))]
+        let spare = if rows == MAX_ROWS {
+            spare().pop()
+        } else {
+            None
+        };
+        #[cfg(loom)]
+        let spare = None;
         Chunk {
             len: AtomicU32::new(0),
-            rows: (0..rows.min(MAX_ROWS))
-                .map(|_| [0; 3].map(AtomicU64::new))
-                .collect(),
+            rows: spare.unwrap_or_else(|| (0..rows).map(|_| [0; 3].map(AtomicU64::new)).collect()),
         }
     }
 
@@ -156,6 +193,7 @@ impl Chunk {
         self.len.load(Ordering::Acquire) as usize
     }
 
+    /// A row that is published.
     #[inline]
     pub(crate) fn row(&self, slot: usize) -> Option<Row> {
         let words = self.rows.get(slot)?;
@@ -220,6 +258,30 @@ mod tests {
         chunk.renumber(1, 3, 4);
         assert_eq!(chunk.row(1).map(|row| (row.step, row.parent)), Some((3, 4)));
         assert_eq!(chunk.copy(1..2).len(), 1);
+    }
+
+    #[test]
+    fn rows_that_are_used_again_begin_empty_and_few_are_kept() {
+        let row = Row {
+            start: 1,
+            duration: 2,
+            signature: 3,
+            outcome: Outcome::Ok,
+            extra: false,
+            step: 4,
+            parent: 5,
+        };
+        for _ in 0..3 {
+            let chunks: Vec<Chunk> = (0..2 * MOST_SPARE)
+                .map(|_| Chunk::with_rows(MAX_ROWS))
+                .collect();
+            for chunk in &chunks {
+                assert_eq!((chunk.len(), chunk.capacity()), (0, MAX_ROWS));
+                while chunk.push(row) {}
+                assert_eq!(chunk.len(), MAX_ROWS);
+            }
+        }
+        assert!(spare().len() <= MOST_SPARE);
     }
 }
 

@@ -31,6 +31,7 @@ pub fn begin_kind(name: &'static str, kind: OpKind, inputs: impl Describe) -> Op
 
 /// Out of line, as is [`end_recorded`]: a function that is not recorded pays for a load and a branch,
 /// not for the registers that recording needs.
+#[cold]
 #[inline(never)]
 fn begin_recorded(name: &'static str, kind: KindCode, inputs: impl Describe) -> Op {
     // Made here: three words are handed over in memory, and read in other widths than they were stored in.
@@ -40,6 +41,7 @@ fn begin_recorded(name: &'static str, kind: KindCode, inputs: impl Describe) -> 
     }))
 }
 
+#[cold]
 #[inline(never)]
 fn end_recorded(guarded: &GuardedOp, outputs: impl Describe) {
     // A description that panics leaves the op to its drop.
@@ -54,12 +56,14 @@ impl Op {
     }
 
     /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
+    ///
+    /// By reference: a guard that is moved is copied, tag and all, in every function that can panic.
     #[inline]
-    pub fn end(self, outputs: impl Describe) {
+    pub fn end(&mut self, outputs: impl Describe) {
         if let Some(guarded) = &self.0 {
             end_recorded(guarded, outputs);
+            self.0 = None;
         }
-        std::mem::forget(self);
     }
 }
 

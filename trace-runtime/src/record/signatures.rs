@@ -136,10 +136,10 @@ impl KnownSignatures {
         }
     }
 
-    /// Where what an op said last goes on behind its number.
+    /// Where what an op said last goes on behind its number; 0 if it has said nothing yet.
     #[inline]
-    pub(crate) fn latest_of(&self, op: u32) -> Option<u32> {
-        self.latest.get(op as usize).copied().filter(|at| *at != 0)
+    pub(crate) fn latest_of(&self, op: u32) -> u32 {
+        self.latest.get(op as usize).copied().unwrap_or(0)
     }
 
     #[inline]

@@ -163,8 +163,8 @@ impl TensorSink {
         self.role = Role::Input;
         let base = self.said.top as u32;
         self.at = match self.known.latest_of(op) {
-            Some(at) => at as usize,
-            None => self.begin_unexpected(op),
+            0 => self.begin_unexpected(op),
+            at => at as usize,
         };
         base
     }
@@ -181,6 +181,7 @@ impl TensorSink {
     pub(crate) fn inputs(&mut self, base: u32, inputs: impl Describe) {
         struct Undo<'a>(&'a mut TensorSink, u32);
         impl Drop for Undo<'_> {
+            #[inline]
             fn drop(&mut self) {
                 self.0.said.top = self.1 as usize;
                 self.0.meta.clear();

@@ -326,8 +326,9 @@ impl TraceRecorder {
         let step = self.next_step as u32;
         self.next_step += 1;
         let parent = std::mem::replace(&mut self.parent, step);
-        let has_extra = self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some());
-        if has_extra {
+        let mut has_extra = false;
+        if self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some()) {
+            has_extra = true;
             self.open_extra(step, parent);
         }
         let (said, steps) = (self.sink.said(base), Steps::new(step, parent));
