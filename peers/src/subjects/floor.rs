@@ -36,6 +36,7 @@ fn append(record: Record) {
     NEXT.set(next + 1);
 }
 
+#[allow(clippy::many_single_char_names, reason = "as one writes matrices")]
 #[inline(never)]
 fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
     let start = counter();
