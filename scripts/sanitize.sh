@@ -18,5 +18,5 @@ under() {
         cargo +nightly test --target "$host" -p trace-suite "$@"
 }
 
-under thread --test stress
+under thread --test stress --test session
 under address --test stress --test session
