@@ -12,6 +12,9 @@ pub fn window<'a>(x: &'a mut Tensor, at: usize) -> Result<&'a mut Tensor, Error>
         }
         x.narrow(at)
     });
-    op.end(::trace_runtime::__private::ended(&result).__seen());
+    ::trace_runtime::__private::Op::end(
+        &mut op,
+        ::trace_runtime::__private::ended(&result).__seen(),
+    );
     result
 }

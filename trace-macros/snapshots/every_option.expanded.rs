@@ -21,7 +21,8 @@ fn conv2d(&self, x: &Tensor) -> Activation {
     if op.is_recording() {
         let _ = self.stream.synchronize();
     }
-    op.end(
+    framework::trace::__private::Op::end(
+        &mut op,
         framework::trace::__private::settled(&result)
             .__then(|result, sink| {
                 framework::trace::__private::probe(&result.value).__seen().__tell(sink);

@@ -14,7 +14,10 @@ impl<T: Float> Layer for Linear<T> {
         } else {
             x.matmul(&self.weight)
         };
-        op.end(::trace_runtime::__private::ended(&result).__seen());
+        ::trace_runtime::__private::Op::end(
+            &mut op,
+            ::trace_runtime::__private::ended(&result).__seen(),
+        );
         result
     }
     fn name(&self) -> &str {

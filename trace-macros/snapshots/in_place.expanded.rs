@@ -12,5 +12,8 @@ fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
             *y += alpha * x;
         }
     };
-    op.end(::trace_runtime::__private::probe(&*y).__seen());
+    ::trace_runtime::__private::Op::end(
+        &mut op,
+        ::trace_runtime::__private::probe(&*y).__seen(),
+    );
 }

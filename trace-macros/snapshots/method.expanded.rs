@@ -16,6 +16,9 @@ fn forward(&self, (query, key): (&Tensor, &Tensor), mask: Option<&Tensor>) -> Te
     } else {
         self.attend(query, key, mask)
     };
-    op.end(::trace_runtime::__private::ended(&result).__seen());
+    ::trace_runtime::__private::Op::end(
+        &mut op,
+        ::trace_runtime::__private::ended(&result).__seen(),
+    );
     result
 }

@@ -11,6 +11,9 @@ fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
     } else {
         a.matmul(b)
     };
-    op.end(::trace_runtime::__private::ended(&result).__seen());
+    ::trace_runtime::__private::Op::end(
+        &mut op,
+        ::trace_runtime::__private::ended(&result).__seen(),
+    );
     result
 }

@@ -5,7 +5,7 @@
 //! fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
 //!     let mut op = begin("matmul", (probe(a).__seen(), probe(b).__seen()));
 //!     let result: Tensor = if false { unreached() } else { /* the body */ };
-//!     op.end(ended(&result).__seen());
+//!     Op::end(&mut op, ended(&result).__seen());
 //!     result
 //! }
 //! ```
@@ -67,7 +67,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
                 let mut op = #begin;
                 let _unit: () = #run;
                 #sync
-                op.end(#outputs);
+                #private::Op::end(&mut op, #outputs);
             }
         }
         Returns::Typed(ty) => {
@@ -78,7 +78,7 @@ fn synchronous(op: &TracedOp) -> TokenStream {
                 let mut op = #begin;
                 let result: #ty = #run;
                 #sync
-                op.end(#outputs);
+                #private::Op::end(&mut op, #outputs);
                 result
             }
         }

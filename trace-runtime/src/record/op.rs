@@ -57,7 +57,8 @@ impl Op {
 
     /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
     ///
-    /// By reference: a guard that is moved is copied, tag and all, in every function that can panic.
+    /// By reference: a guard that is moved is copied, tag and all, in every function that can panic. To be
+    /// called by its path: a method that takes `&self` of a trait of the user's would come before it.
     #[inline]
     pub fn end(&mut self, outputs: impl Describe) {
         if let Some(guarded) = &self.0 {

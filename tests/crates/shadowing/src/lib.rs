@@ -13,8 +13,8 @@ pub struct Result<T>(T);
 pub struct Vec;
 pub struct Box;
 pub struct String;
-pub struct Site;
-pub struct Here;
+pub struct Op;
+pub struct __Here;
 pub trait Fn {}
 pub trait FnOnce {}
 pub trait Sized {}
@@ -28,6 +28,8 @@ pub trait Describe {
     fn record(&self) {}
     fn end(&self) {}
     fn run(&self) {}
+    fn is_recording(&self) {}
+    fn start(&self) {}
 }
 
 impl<T> Describe for T {}
@@ -42,8 +44,9 @@ pub fn probe() {}
 pub fn ended() {}
 pub fn unreached() {}
 pub fn call() {}
-pub const __SITE: u8 = 3;
-pub static SITE: u8 = 4;
+pub fn settled() {}
+pub fn told() {}
+pub const NAME: u8 = 3;
 
 macro_rules! panic { () => {}; }
 macro_rules! stringify { () => {}; }
@@ -59,7 +62,7 @@ pub struct Tensors {
 #[trace_runtime::traced_op(flops = 1, meta(k = 1), sync = call())]
 pub fn plain(x: &Tensors) -> ::std::result::Result<&[f32], u8> {
     if x.first[0] > 0.0 {
-        return ::std::result::Result::Err(__SITE + SITE);
+        return ::std::result::Result::Err(NAME);
     }
     ::std::result::Result::Ok(&x.first)
 }
