@@ -120,6 +120,53 @@ fn without_a_name(x: &Tensor, _: std::net::Ipv4Addr) -> usize {
     x.dims.len()
 }
 
+// #1939: methods of one trait are told apart by their types, without a name for each.
+trait Pool {
+    fn pool(&self, x: &Tensor) -> usize;
+    fn later(&self) -> impl Future<Output = usize>;
+}
+
+struct Max;
+struct Mean<T>(T);
+
+impl Pool for Max {
+    #[traced_op]
+    fn pool(&self, x: &Tensor) -> usize {
+        x.dims.len()
+    }
+
+    #[traced_op]
+    async fn later(&self) -> usize {
+        1
+    }
+}
+
+impl<T> Pool for Mean<T> {
+    #[traced_op]
+    fn pool(&self, x: &Tensor) -> usize {
+        x.dims.len()
+    }
+
+    #[traced_op]
+    async fn later(&self) -> usize {
+        2
+    }
+}
+
+// #2852: a whole `impl` at once.
+struct Norm(usize);
+
+#[traced_op]
+impl Norm {
+    fn shift(&self, x: &Tensor) -> usize {
+        self.scale(x) + self.0
+    }
+
+    fn scale(&self, x: &Tensor) -> usize {
+        x.dims.len() * self.0
+    }
+}
+
 #[test]
 fn none_of_them_is_ours() {
     let mut t = tensor([2]);
@@ -155,4 +202,14 @@ fn none_of_them_is_ours() {
     recorded(&["without_a_name(bf16[2]) @cuda:0"], || {
         without_a_name(&t, address)
     });
+    recorded(&["Max::pool(bf16[2]) @cuda:0"], || Max.pool(&t));
+    recorded(&["Mean::pool(bf16[2]) @cuda:0"], || Mean(1).pool(&t));
+    recorded(&["Max::later()", "Mean::later()"], || {
+        block_on(Max.later()) + block_on(Mean("x").later())
+    });
+    let lines = [
+        "Norm::shift(bf16[2]) @cuda:0",
+        "  Norm::scale(bf16[2]) @cuda:0",
+    ];
+    recorded(&lines, || Norm(3).shift(&t));
 }
