@@ -113,6 +113,41 @@ fn an_op_whose_output_cannot_be_described_panicked_and_keeps_its_inputs() {
     assert_eq!(trace.entries.len(), 10);
 }
 
+#[traced_op(meta(lit = lit))]
+async fn gives_later(x: &[f32], len: usize, lit: bool) -> Fragile {
+    inner(x);
+    let fragile = Fragile::new(len);
+    fragile.fuse.set(lit);
+    fragile
+}
+
+#[test]
+fn an_async_op_whose_output_cannot_be_described_is_not_lost() {
+    let ((), trace) = record(|| {
+        for (len, lit) in [(4, true), (4, false), (5, true), (4, false)] {
+            let mut future = std::pin::pin!(gives_later(&[1.0, 2.0], len, lit));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            let poll = || future.as_mut().poll(&mut context).is_ready();
+            let given = catch_unwind(AssertUnwindSafe(poll));
+            assert_eq!(given.is_err(), lit);
+        }
+    });
+    let gives: Vec<String> = outline(&trace)
+        .into_iter()
+        .filter(|line| line.starts_with("gives"))
+        .collect();
+    assert_eq!(
+        gives,
+        [
+            "gives_later [[2]] -> [] Panicked in None",
+            "gives_later [[2]] -> [4, 1] Ok in None",
+            "gives_later [[2]] -> [] Panicked in None",
+            "gives_later [[2]] -> [4, 1] Ok in None",
+        ]
+    );
+    assert_eq!(trace.entries[0].meta["lit"], "true");
+}
+
 /// Runs an op while it is looked at.
 struct Busy;
 

@@ -6,13 +6,12 @@
 //! type's name; a pointer to one of these; anything at all, of which there is nothing to say. In a generic
 //! function the bounds written there decide.
 
-use super::TensorLike;
-use super::TensorSink;
 use super::describe::{
     AsElements, AsNothing, AsOutcome, AsPointedSlices, AsPointee, AsSlices, AsTensors, Describe,
     Seen,
 };
 use super::slices::{Elements, Slices};
+use super::{TensorLike, TensorSink};
 use std::ops::Deref;
 
 /// Whatever tensors `value` holds: `probe(&x).__seen()`.

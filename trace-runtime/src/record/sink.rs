@@ -176,9 +176,10 @@ impl TensorSink {
         NOWHERE
     }
 
-    /// Lets an op's inputs describe themselves. If that panics, it has said nothing.
+    /// Lets tensors of the op whose words begin at `base` describe themselves. If that panics, it has said
+    /// nothing.
     #[inline]
-    pub(crate) fn inputs(&mut self, base: u32, inputs: impl Describe) {
+    pub(crate) fn tell(&mut self, base: u32, tensors: impl Describe) {
         struct Undo<'a>(&'a mut TensorSink, u32);
         impl Drop for Undo<'_> {
             #[inline]
@@ -188,7 +189,7 @@ impl TensorSink {
             }
         }
         let undo = Undo(self, base);
-        inputs.describe(undo.0);
+        tensors.describe(undo.0);
         std::mem::forget(undo);
     }
 

@@ -108,15 +108,17 @@ impl AsyncOp {
 
     /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
     pub fn end(mut self, outputs: impl Describe) {
-        if let Some(task) = self.0.take() {
-            (*task).end(Outcome::Ok, outputs);
+        // Still there if a description panics: the op then ends as one that panicked.
+        if let Some(task) = &mut self.0 {
+            task.end(Outcome::Ok, outputs);
         }
+        self.0 = None;
     }
 }
 
 impl Drop for AsyncOp {
     fn drop(&mut self) {
-        if let Some(task) = self.0.take().filter(|task| !task.is_deferred) {
+        if let Some(mut task) = self.0.take().filter(|task| !task.is_deferred) {
             let outcome = if std::thread::panicking() {
                 Outcome::Panicked
             } else if task.has_returned {
@@ -124,7 +126,7 @@ impl Drop for AsyncOp {
             } else {
                 Outcome::Cancelled
             };
-            (*task).end(outcome, ());
+            task.end(outcome, ());
         }
     }
 }
@@ -152,13 +154,15 @@ impl Task {
         }
     }
 
-    fn end(mut self, outcome: Outcome, outputs: impl Describe) {
+    fn end(&mut self, outcome: Outcome, outputs: impl Describe) {
         state::with_active(|recorder| {
             if !self.is_of(recorder.session()) {
                 return;
             }
+            let end = recorder.now();
+            let base = recorder.describe_outputs(&self.words, outputs);
             if outcome == Outcome::Cancelled {
-                self.suspended += recorder.now().saturating_sub(self.paused_at);
+                self.suspended += end.saturating_sub(self.paused_at);
             }
             let extra = RawExtra {
                 suspended: self.suspended,
@@ -167,13 +171,13 @@ impl Task {
                 meta: std::mem::take(&mut self.meta),
                 ..RawExtra::default()
             };
-            let task = EndedTask {
-                words: &self.words,
+            recorder.end_task(EndedTask {
+                base,
                 start: self.start,
+                end,
                 outcome,
                 extra,
-            };
-            recorder.end_task(task, outputs);
+            });
         });
     }
 }

@@ -29,7 +29,7 @@ impl TraceRecorder {
             return None;
         }
         let base = self.sink.begin(op);
-        self.sink.inputs(base, inputs);
+        self.sink.tell(base, inputs);
         Some(GuardedOp {
             op: self.open(base),
             place: self.place,

@@ -39,37 +39,47 @@ impl TraceRecorder {
         }
     }
 
-    /// Describes the inputs of a task that is not on this thread's stack.
+    /// Describes the inputs of a task that is not on this thread's stack; none when it is not recorded.
     pub(in crate::record) fn describe_task(
         &mut self,
         site: Site,
         inputs: impl Describe,
     ) -> Option<(Vec<usize>, Meta)> {
-        let target = self.target.as_ref()?;
+        let target = self.target.as_mut()?;
         let op = target.number_of_site(&mut self.sites, site.name, site.kind);
+        if target.is_careful() && target.leaves_out(op, self.next_step) {
+            return None;
+        }
         let base = self.sink.begin(op);
-        self.sink.inputs(base, inputs);
+        self.sink.tell(base, inputs);
         Some((self.sink.take_words(base), self.sink.take_meta()))
     }
 
-    /// Appends a task that has ended on this thread.
-    pub(in crate::record) fn end_task(&mut self, task: EndedTask<'_>, outputs: impl Describe) {
-        let end = self.now();
+    /// Describes the outputs of a task that said this before; what it says goes from the returned place on.
+    pub(in crate::record) fn describe_outputs(
+        &mut self,
+        words: &[usize],
+        outputs: impl Describe,
+    ) -> u32 {
+        let base = self.sink.restore(words);
+        self.sink.begin_outputs();
+        self.sink.tell(base, outputs);
+        base
+    }
+
+    /// Appends a task that has ended on this thread, and whose outputs have been described.
+    pub(in crate::record) fn end_task(&mut self, task: EndedTask) {
         let around = self.parent;
         let step = self.next_step as u32;
         self.next_step += 1;
-        let base = self.sink.restore(task.words);
-        self.sink.begin_outputs();
-        outputs.describe(&mut self.sink);
         self.extras.push(RawExtra { step, ..task.extra });
-        let said = self.sink.said(base);
         let op = OpenOp {
             start: task.start,
             steps: Steps::new(step, NO_PARENT),
-            said,
+            said: self.sink.said(task.base),
             has_extra: true,
         };
-        self.close(&op, end, task.outcome);
+        self.close(&op, task.end, task.outcome);
         self.parent = around;
     }
 }
@@ -86,9 +96,11 @@ pub(in crate::record) struct Linked {
 }
 
 /// A task that has run to its end, or been dropped before.
-pub(in crate::record) struct EndedTask<'a> {
-    pub(in crate::record) words: &'a [usize],
+pub(in crate::record) struct EndedTask {
+    /// Where what it said begins.
+    pub(in crate::record) base: u32,
     pub(in crate::record) start: u64,
+    pub(in crate::record) end: u64,
     pub(in crate::record) outcome: Outcome,
     pub(in crate::record) extra: RawExtra,
 }
