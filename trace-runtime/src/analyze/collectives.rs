@@ -1,19 +1,23 @@
-//! One collective seen from every rank: how long the transfer took, and who waited for whom.
+//! Figures of collectives across ranks: how long the transfer took, and which rank waited.
 //!
-//! Ranks are taken to share a clock.
+//! Assumes that the ranks share a clock.
 
-use super::communication::CommunicationRule;
-use super::nesting::Nesting;
-use super::op_table::{bytes_moved, is_accelerator};
+use super::collective_calls::collective_calls;
+use super::op_table::bytes_moved;
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-/// All calls of one collective op, over all ranks.
+/// All calls of one collective op of one process group, over all ranks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Collective {
     /// The op's name.
     pub operation: String,
+    /// The kind of collective as the library calls it, such as `allreduce`; `None` where only the op's name is
+    /// known. Libraries may run every kind in one generic kernel.
+    pub collective: Option<String>,
+    /// The name of the process group; `None` where the trace does not have it.
+    pub process_group: Option<String>,
     /// How many calls were seen from at least two ranks.
     pub calls: usize,
     /// The largest number of ranks in a call.
@@ -39,34 +43,35 @@ json_struct!(Collective {
         bus_bytes_per_s,
         wait_ns
     ],
-    optional: [],
+    optional: [collective, process_group],
 });
 
-/// Every collective op that several ranks took part in, longest transfer first.
+/// Every collective that several ranks took part in, by op, kind and process group, longest transfer first.
 ///
-/// The first call of an op on one rank belongs to the first call on the others, the second to the
-/// second, and so on. Sends and receives are no collectives.
+/// The entries of one call have the same process group, the same collective and the same sequence number; where
+/// the trace has no sequence numbers, the first call on one rank belongs to the first call on the others, and so
+/// on. Sends and receives are not collectives.
 pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
-    let mut found: BTreeMap<&str, (Collective, BTreeMap<u32, u64>, f64)> = BTreeMap::new();
-    for call in matched_calls(trace) {
+    let mut found: BTreeMap<_, (Collective, BTreeMap<u32, u64>, f64)> = BTreeMap::new();
+    for call in collective_calls(trace) {
         let views: Vec<EntryView<'_>> = call
+            .entries
             .iter()
             .map(|&index| trace.entry(index).into())
             .collect();
-        let Some(first) = views.first() else { continue };
-        let latest = views
-            .iter()
-            .filter_map(EntryView::start_ns)
-            .max()
-            .unwrap_or(0);
+        let starts = views.iter().filter_map(EntryView::start_ns);
+        let latest = starts.max().unwrap_or(0);
         let transfer = views.iter().map(EntryView::duration_ns).min().unwrap_or(0);
         let bytes = views.iter().map(message_bytes).max().unwrap_or(0);
-        let (sum, waits, bus_bytes) = found.entry(first.operation()).or_default();
+        let kind = call.facts.collective;
+        let key = (call.operation, kind, call.facts.group);
+        let (sum, waits, bus_bytes) = found.entry(key).or_default();
         sum.calls += 1;
         sum.ranks = sum.ranks.max(views.len());
         sum.transfer_ns = sum.transfer_ns.saturating_add(transfer);
         sum.bytes = sum.bytes.saturating_add(bytes);
-        *bus_bytes += bytes as f64 * bus_factor(first.operation(), views.len());
+        let ranks = call.facts.group_size().unwrap_or(0).max(views.len());
+        *bus_bytes += bytes as f64 * bus_factor(kind.unwrap_or(call.operation), ranks);
         for view in &views {
             let wait = view.start_ns().map_or(0, |start| latest.abs_diff(start));
             let sum = waits.entry(view.rank().unwrap_or(0)).or_default();
@@ -75,62 +80,20 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
     }
     let mut list: Vec<Collective> = found
         .into_iter()
-        .map(|(operation, (sum, waits, bus_bytes))| Collective {
-            operation: operation.to_owned(),
-            bus_bytes_per_s: (bus_bytes > 0.0 && sum.transfer_ns > 0)
-                .then(|| bus_bytes / (sum.transfer_ns as f64 / 1e9)),
-            wait_ns: waits.into_iter().collect(),
-            ..sum
-        })
+        .map(
+            |((operation, kind, group), (sum, waits, bus_bytes))| Collective {
+                operation: operation.to_owned(),
+                collective: kind.map(str::to_owned),
+                process_group: group.map(str::to_owned),
+                bus_bytes_per_s: (bus_bytes > 0.0 && sum.transfer_ns > 0)
+                    .then(|| bus_bytes / (sum.transfer_ns as f64 / 1e9)),
+                wait_ns: waits.into_iter().collect(),
+                ..sum
+            },
+        )
         .collect();
     list.sort_by_key(|one| std::cmp::Reverse(one.transfer_ns));
     list
-}
-
-/// For each call of a collective that at least two ranks took part in, the indices of its entries.
-///
-/// Where communication is recorded on accelerators, the ops on the host that started it are left out.
-pub(crate) fn matched_calls<T: TraceView + ?Sized>(trace: &T) -> Vec<Vec<usize>> {
-    let mut rule = CommunicationRule::default();
-    let mut taking_part: Vec<(usize, EntryView<'_>)> = trace
-        .views()
-        .enumerate()
-        .filter(|(_, view)| view.rank().is_some() && view.start_ns().is_some() && rule.holds(view))
-        .collect();
-    if taking_part.is_empty() {
-        return Vec::new();
-    }
-    if taking_part.iter().any(|(_, view)| is_accelerator(view)) {
-        taking_part.retain(|(_, view)| is_accelerator(view));
-    }
-    let nesting = Nesting::of(trace);
-    if !nesting.is_flat() {
-        // Of communication inside communication the outer one is the collective.
-        let mut group = vec![super::forest::NONE; trace.entry_count()];
-        for (index, _) in &taking_part {
-            group[*index] = 0;
-        }
-        let inside = nesting.inside_own_group(&group);
-        taking_part.retain(|(index, _)| !inside[*index]);
-    }
-    let mut calls_so_far: HashMap<(&str, Option<u32>), usize> = HashMap::new();
-    let mut calls: BTreeMap<(&str, usize), Vec<usize>> = BTreeMap::new();
-    for (index, view) in taking_part {
-        let name = view.operation();
-        if is_point_to_point(name) {
-            continue;
-        }
-        let call = calls_so_far.entry((name, view.rank())).or_default();
-        calls.entry((name, *call)).or_default().push(index);
-        *call += 1;
-    }
-    calls.into_values().filter(|call| call.len() > 1).collect()
-}
-
-fn is_point_to_point(name: &str) -> bool {
-    let name = name.to_lowercase();
-    // Libraries move an all-to-all in kernels called after both.
-    name.contains("send") != name.contains("recv")
 }
 
 /// The size of the message: the larger of what goes in and what comes out, unless given.

@@ -1,6 +1,6 @@
 //! The longest chain of ops that had to happen one after the other.
 
-use super::collectives::matched_calls;
+use super::collective_calls::collective_calls;
 use super::grouping::Grouping;
 use super::nesting::parent_index;
 use crate::model::json_struct::json_struct;
@@ -188,7 +188,10 @@ impl<'a, T: TraceView + ?Sized> Sweep<'a, T> {
             ended: vec![false; trace.entry_count()],
             handed: HashMap::new(),
             waiting_for: HashMap::new(),
-            calls: matched_calls(trace),
+            calls: collective_calls(trace)
+                .into_iter()
+                .map(|call| call.entries)
+                .collect(),
             arrival: HashMap::new(),
             links: Vec::new(),
             first_start: i64::MAX,

@@ -7,6 +7,7 @@
 
 mod analyzer;
 mod call_tree;
+mod collective_calls;
 mod collectives;
 mod communication;
 mod critical_path;

@@ -7,6 +7,7 @@
 pub(crate) mod assemble;
 mod builder;
 pub(crate) mod chunk;
+pub(crate) mod collective_keys;
 mod convert;
 mod device;
 mod dtype;

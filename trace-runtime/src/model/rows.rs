@@ -125,12 +125,24 @@ impl TraceStoreBuilder {
     /// Appends an entry and returns its index, which is its step. Like [`push`](Self::push), without
     /// looking up its names again.
     pub fn push_row(&mut self, row: NewRow) -> Result<usize, TraceError> {
+        self.push_row_with(row, BTreeMap::new())
+    }
+
+    /// Appends an entry with metadata and returns its index, which is its step.
+    pub(crate) fn push_row_with(
+        &mut self,
+        row: NewRow,
+        meta: BTreeMap<String, String>,
+    ) -> Result<usize, TraceError> {
         if row.signature.0 as usize >= self.interner.signatures.len() {
             return Err(TraceError::content(
                 "a row names a signature of another builder; number it with this one",
             ));
         }
-        let mut extra = Extra::default();
+        let mut extra = Extra {
+            meta,
+            ..Extra::default()
+        };
         let parent = row_step(row.parent, &mut extra.parent);
         let duration = row_duration(row.duration_ns, &mut extra);
         let packed = Row {
@@ -138,7 +150,7 @@ impl TraceStoreBuilder {
             duration,
             signature: row.signature.0,
             outcome: row.outcome,
-            extra: extra.parent.is_some() || extra.duration_ns.is_some(),
+            extra: extra.parent.is_some() || extra.duration_ns.is_some() || !extra.meta.is_empty(),
             step: self.order.len() as u32,
             parent,
         };

@@ -23,6 +23,8 @@ pub(super) struct Collector {
     pub(super) flows: Vec<Flow>,
     /// The arrows of this crate's own exports, from an op to one that it handed to another thread.
     pub(super) handoffs: Vec<Flow>,
+    /// The sequence numbers of collectives, by lane and start.
+    pub(super) sequences: HashMap<(u32, i64), u64, FastHash>,
     /// Some device row has no correlation by which its launch could be found.
     pub(super) uncorrelated: bool,
     pub(super) left_out: LeftOut,
@@ -139,6 +141,7 @@ impl Collector {
         let Args {
             mut facts,
             correlation,
+            sequence,
             ..
         } = event.args;
         let mut link = UNCORRELATED;
@@ -158,6 +161,9 @@ impl Collector {
         let op = self.ops.id(event.name, lane, category, &facts);
         let place = self.places.place(event.pid, event.tid);
         let lane = self.places.lane(place, lane, facts.device);
+        if let Some(sequence) = sequence.number() {
+            self.sequences.insert((lane, start), sequence);
+        }
         self.rows.push(Row {
             start,
             end,

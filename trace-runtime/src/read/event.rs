@@ -24,6 +24,8 @@ pub(super) struct Args<'a> {
     pub(super) facts: Facts<'a>,
     pub(super) stream: Raw<'a>,
     pub(super) correlation: Raw<'a>,
+    /// Of a collective: its number within its process group.
+    pub(super) sequence: Raw<'a>,
     /// Of a metadata event: the name that a process or thread is given.
     pub(super) name: Raw<'a>,
     /// Of a memory event: bytes taken or given back.
@@ -48,10 +50,14 @@ pub(super) struct Facts<'a> {
     pub(super) elements_in: Raw<'a>,
     pub(super) elements_out: Raw<'a>,
     pub(super) element_type: Raw<'a>,
+    /// Of a collective: its name, and the process group with its ranks.
+    pub(super) collective: Raw<'a>,
+    pub(super) group: Raw<'a>,
+    pub(super) group_ranks: Raw<'a>,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) const COUNT: usize = 10;
+    pub(super) const COUNT: usize = 13;
 
     pub(super) fn parts(&self) -> [Raw<'a>; Facts::COUNT] {
         [
@@ -65,6 +71,9 @@ impl<'a> Facts<'a> {
             self.elements_in,
             self.elements_out,
             self.element_type,
+            self.collective,
+            self.group,
+            self.group_ranks,
         ]
     }
 
@@ -81,6 +90,9 @@ impl<'a> Facts<'a> {
             elements_in,
             elements_out,
             element_type,
+            collective,
+            group,
+            group_ranks,
         ] = parts;
         Facts {
             input_dims,
@@ -93,6 +105,9 @@ impl<'a> Facts<'a> {
             elements_in,
             elements_out,
             element_type,
+            collective,
+            group,
+            group_ranks,
         }
     }
 }
@@ -120,6 +135,10 @@ pub(super) enum Field {
     ElementsIn,
     ElementsOut,
     ElementType,
+    Collective,
+    Group,
+    GroupRanks,
+    Sequence,
     Stream,
     Correlation,
     Taken,
@@ -168,6 +187,10 @@ impl Field {
             b"In msg nelems" => Field::ElementsIn,
             b"Out msg nelems" => Field::ElementsOut,
             b"dtype" => Field::ElementType,
+            b"Collective name" => Field::Collective,
+            b"Process Group Name" => Field::Group,
+            b"Process Group Ranks" => Field::GroupRanks,
+            b"Seq" => Field::Sequence,
             b"stream" => Field::Stream,
             b"correlation" => Field::Correlation,
             b"name" => Field::GivenName,
@@ -185,7 +208,11 @@ impl Field {
     pub(super) fn is_whole(self) -> bool {
         matches!(
             self,
-            Field::InputDims | Field::InputTypes | Field::OutputDims | Field::OutputTypes
+            Field::InputDims
+                | Field::InputTypes
+                | Field::OutputDims
+                | Field::OutputTypes
+                | Field::GroupRanks
         )
     }
 }
@@ -250,6 +277,10 @@ impl<'a> Event<'a> {
             Field::ElementsIn => &mut facts.elements_in,
             Field::ElementsOut => &mut facts.elements_out,
             Field::ElementType => &mut facts.element_type,
+            Field::Collective => &mut facts.collective,
+            Field::Group => &mut facts.group,
+            Field::GroupRanks => &mut facts.group_ranks,
+            Field::Sequence => &mut args.sequence,
             Field::Stream => &mut args.stream,
             Field::Correlation => &mut args.correlation,
             Field::GivenName => &mut args.name,

@@ -7,12 +7,13 @@ use super::hash::FastHash;
 use super::header::Header;
 use super::places::{LaneOf, Places};
 use super::reader::Reader;
+use crate::model::collective_keys::SEQUENCE;
 use crate::model::{
     MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStore,
     TraceStoreBuilder,
 };
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Puts what was collected into a store.
 ///
@@ -33,6 +34,7 @@ pub(super) fn build(
         flows,
         handoffs,
         uncorrelated,
+        sequences,
         mut left_out,
         events,
         ..
@@ -53,6 +55,10 @@ pub(super) fn build(
             (Lane::Python, ops_are_there && !reader.frames),
             (Lane::Runtime, ops_are_there && !reader.runtime_calls),
         ],
+        collectives: (0..signatures.len() as u32)
+            .map(|op| Some(ops.collective(op)).filter(|facts| !facts.is_empty()))
+            .collect(),
+        sequences,
         builder,
         base,
         threads,
@@ -126,6 +132,9 @@ struct Sweep {
     places: Places,
     threads: Vec<ThreadIndex>,
     signatures: Vec<SignatureIndex>,
+    /// By op: the facts about the collective that it is part of.
+    collectives: Vec<Option<BTreeMap<String, String>>>,
+    sequences: HashMap<(u32, i64), u64, FastHash>,
     /// By lane: the rows that may still hold others, outermost first.
     open: Vec<Vec<Open>>,
     /// The op behind the runtime call of each correlation.
@@ -173,7 +182,7 @@ impl Sweep {
             let held_by = open.last().map(|open| open.index);
             (held_by, self.handed_off_by(row, lane))
         };
-        let index = self.builder.push_row(NewRow {
+        let new = NewRow {
             signature: self.signatures[row.op as usize],
             thread: self.threads[row.lane as usize],
             start_ns: row.start.saturating_sub(self.base),
@@ -184,7 +193,8 @@ impl Sweep {
             } else {
                 Outcome::Ok
             },
-        })?;
+        };
+        let index = self.builder.push_row_with(new, self.collective(row))?;
         if lane.lane != Lane::Device {
             let end = row.end;
             self.open[row.lane as usize].push(Open { end, index });
@@ -197,6 +207,18 @@ impl Sweep {
             self.note_launch(row, Some(op));
         }
         Ok(None)
+    }
+
+    /// The metadata of a row that is part of a collective; empty for other rows.
+    fn collective(&self, row: &Row) -> BTreeMap<String, String> {
+        let Some(facts) = &self.collectives[row.op as usize] else {
+            return BTreeMap::new();
+        };
+        let mut facts = facts.clone();
+        if let Some(sequence) = self.sequences.get(&(row.lane, row.start)) {
+            facts.insert(SEQUENCE.to_owned(), sequence.to_string());
+        }
+        facts
     }
 
     fn note_launch(&mut self, row: &Row, by: Option<usize>) {

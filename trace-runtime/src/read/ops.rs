@@ -5,7 +5,9 @@ use super::event::Facts;
 use super::scanner::Raw;
 use super::tensors::Tensors;
 use super::texts::Texts;
+use crate::model::collective_keys as keys;
 use crate::model::{NewEntry, OpKind, SignatureIndex, ThreadIndex, TraceError, TraceStoreBuilder};
+use std::collections::BTreeMap;
 
 /// Ops by the text that describes them.
 #[derive(Debug, Default)]
@@ -45,6 +47,25 @@ impl Ops {
             self.distinct.push((lane, category));
         }
         id
+    }
+
+    /// The collective that an op belongs to, as metadata of its entries; empty for other ops.
+    pub(super) fn collective(&self, id: u32) -> BTreeMap<String, String> {
+        let [_, _, facts @ ..] = self.texts.parts::<PARTS>(id);
+        let facts = Facts::from_parts(facts);
+        let ranks = facts.group_ranks.0;
+        let unquoted = ranks
+            .strip_prefix(b"\"")
+            .and_then(|text| text.strip_suffix(b"\""));
+        [
+            (keys::COLLECTIVE, facts.collective),
+            (keys::PROCESS_GROUP, facts.group),
+            (keys::PROCESS_GROUP_RANKS, Raw(unquoted.unwrap_or(ranks))),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| (key.to_owned(), value.text().into_owned()))
+        .collect()
     }
 
     /// Numbers every op in the store being built. `thread` is any thread of it.

@@ -129,6 +129,7 @@ fn uneven(devices: &[&DeviceActivity]) -> Option<String> {
 fn collectives(report: &Report, limit: usize) -> Table {
     let columns = vec![
         Column::name("collective"),
+        Column::number("group", 1),
         Column::number("calls", 0),
         Column::number("ranks", 3),
         Column::number("transfer", 0),
@@ -142,7 +143,13 @@ fn collectives(report: &Report, limit: usize) -> Table {
         .map(|one| {
             let waits = one.wait_ns.iter().rev().max_by_key(|wait| wait.1);
             vec![
-                printable(&one.operation),
+                match &one.collective {
+                    Some(kind) => printable(&format!("{kind}: {}", one.operation)),
+                    None => printable(&one.operation),
+                },
+                one.process_group
+                    .as_deref()
+                    .map_or_else(String::new, printable),
                 count(one.calls as u64),
                 count(one.ranks as u64),
                 duration(one.transfer_ns),

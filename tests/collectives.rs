@@ -1,0 +1,193 @@
+//! Entries of different ranks are one call of a collective when group, collective and sequence agree.
+
+use trace_runtime::TraceStore;
+use trace_runtime::analyze::{Collective, collectives};
+use trace_runtime::read;
+
+/// One rank's trace from the events of its device.
+fn rank(rank: u32, events: &[String]) -> TraceStore {
+    let json = format!(
+        r#"{{"distributedInfo": {{"rank": {rank}}}, "baseTimeNanoseconds": 1767189312000000000, "traceEvents": [{}]}}"#,
+        events.join(",")
+    );
+    read::open(json.as_bytes()).unwrap()
+}
+
+const GENERIC: &str = "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)";
+
+fn kernel(start: u32, length: u32, facts: &str) -> String {
+    format!(
+        r#"{{"ph": "X", "cat": "kernel", "name": "{GENERIC}", "pid": 0, "tid": 4, "ts": {start}, "dur": {length},
+            "args": {{"device": 0, "stream": 4, "In msg nelems": 1000000, "Out msg nelems": 1000000,
+                      "dtype": "Float"{facts}}}}}"#
+    )
+}
+
+fn group(name: &str, ranks: &str) -> String {
+    format!(
+        r#", "Collective name": "allreduce", "Process Group Name": "{name}", "Process Group Ranks": {ranks}"#
+    )
+}
+
+fn merged(ranks: &[TraceStore]) -> Vec<Collective> {
+    collectives(&TraceStore::merge(ranks).unwrap())
+}
+
+fn start_at_zero() -> String {
+    r#"{"ph": "X", "cat": "cpu_op", "name": "x", "pid": 9, "tid": 1, "ts": 0, "dur": 1}"#.to_owned()
+}
+
+#[test]
+fn calls_of_two_process_groups_do_not_mix() {
+    let (tp, dp) = (group("tp", "\"[0, 1]\""), group("dp", "[1, 2]"));
+    let found = merged(&[
+        rank(0, &[start_at_zero(), kernel(100, 100, &tp)]),
+        rank(
+            1,
+            &[
+                start_at_zero(),
+                kernel(100, 100, &tp),
+                kernel(500, 100, &dp),
+            ],
+        ),
+        rank(2, &[start_at_zero(), kernel(500, 100, &dp)]),
+    ]);
+    assert_eq!(found.len(), 2);
+    for (one, ranks) in [("dp", [1, 2]), ("tp", [0, 1])] {
+        let one = found
+            .iter()
+            .find(|row| row.process_group.as_deref() == Some(one))
+            .unwrap();
+        assert_eq!((one.calls, one.ranks), (1, 2));
+        assert_eq!(one.wait_ns, ranks.map(|rank| (rank, 0)));
+    }
+}
+
+#[test]
+fn a_generic_kernel_has_the_bus_bandwidth_of_its_collective() {
+    let all = group("0", "\"[0, 1, 2, 3]\"");
+    let ranks: Vec<_> = (0..4)
+        .map(|index| rank(index, &[kernel(0, 1000, &all)]))
+        .collect();
+    let found = merged(&ranks);
+    // 4 MB in 1 ms, × 2 · 3 / 4.
+    assert_eq!(found[0].bus_bytes_per_s, Some(6e9));
+    assert_eq!(found[0].collective.as_deref(), Some("allreduce"));
+    // The group has four ranks, also where only two of them were traced.
+    let two = merged(&ranks[..2]);
+    assert_eq!((two[0].ranks, two[0].bus_bytes_per_s), (2, Some(6e9)));
+}
+
+#[test]
+fn a_rank_whose_profiler_started_later_is_matched_by_sequence() {
+    let numbered = |start, sequence| {
+        let facts = format!("{}, \"Seq\": {sequence}", group("0", "[0, 1]"));
+        kernel(start, 10, &facts)
+    };
+    let found = merged(&[
+        rank(
+            0,
+            &[
+                start_at_zero(),
+                numbered(100, 1),
+                numbered(200, 2),
+                numbered(300, 3),
+            ],
+        ),
+        rank(1, &[start_at_zero(), numbered(205, 2), numbered(300, 3)]),
+    ]);
+    assert_eq!((found.len(), found[0].calls), (1, 2));
+    assert_eq!(found[0].wait_ns, [(0, 5_000), (1, 0)]);
+}
+
+#[test]
+fn coalesced_calls_share_a_sequence_number() {
+    let facts = format!("{}, \"Seq\": 7", group("0", "[0, 1]"));
+    let both = [
+        start_at_zero(),
+        kernel(100, 10, &facts),
+        kernel(110, 10, &facts),
+    ];
+    let found = merged(&[rank(0, &both), rank(1, &both)]);
+    assert_eq!((found[0].calls, found[0].ranks), (2, 2));
+}
+
+#[test]
+fn a_kernel_takes_the_group_of_the_op_that_launched_it() {
+    let launched = |group_name: &str, ts: u32| {
+        let facts = group(group_name, "[0, 1]");
+        [
+            format!(
+                r#"{{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 1, "ts": {ts}, "dur": 9,
+                    "args": {{"x": 0{facts}}}}}"#
+            ),
+            format!(
+                r#"{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 1, "ts": {ts}.5, "dur": 2,
+                    "args": {{"correlation": {ts}}}}}"#
+            ),
+            kernel(ts + 20, 10, &format!(", \"correlation\": {ts}")),
+        ]
+    };
+    // The two ranks call the two groups in a different order.
+    let found = merged(&[
+        rank(0, &[launched("a", 10), launched("b", 50)].concat()),
+        rank(1, &[launched("b", 10), launched("a", 50)].concat()),
+    ]);
+    let groups: Vec<_> = found
+        .iter()
+        .map(|one| {
+            (
+                one.process_group.as_deref(),
+                one.calls,
+                one.wait_ns[0].1.max(one.wait_ns[1].1),
+            )
+        })
+        .collect();
+    assert_eq!(groups, [(Some("a"), 1, 40_000), (Some("b"), 1, 40_000)]);
+}
+
+#[test]
+fn on_the_host_the_group_comes_from_an_op_inside() {
+    let host = |group_name: &str, ts: u32| {
+        let facts = group(group_name, "[0, 1]");
+        [
+            format!(
+                r#"{{"ph": "X", "cat": "cpu_op", "name": "c10d::allreduce_", "pid": 9, "tid": 1, "ts": {ts}, "dur": 9}}"#
+            ),
+            format!(
+                r#"{{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 1, "ts": {ts}.5, "dur": 2,
+                    "args": {{"x": 0{facts}}}}}"#
+            ),
+        ]
+    };
+    let found = merged(&[
+        rank(0, &[host("a", 10), host("b", 50)].concat()),
+        rank(1, &[host("b", 10), host("a", 50)].concat()),
+    ]);
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|one| one.operation == "c10d::allreduce_"));
+    assert!(
+        found
+            .iter()
+            .all(|one| one.process_group.is_some() && one.calls == 1)
+    );
+}
+
+#[test]
+fn the_facts_survive_every_format_that_is_read_back() {
+    use trace_runtime::export::{ChromeTrace, Exporter as _};
+    let facts = format!("{}, \"Seq\": 7", group("tp", "[0, 1]"));
+    let one = rank(0, &[start_at_zero(), kernel(100, 10, &facts)]);
+    let mut chrome = Vec::new();
+    ChromeTrace::default().export(&one, &mut chrome).unwrap();
+    let json = trace_runtime::RecordedExecutionTrace::from(&one)
+        .to_json()
+        .unwrap();
+    for bytes in [chrome, json.into_bytes()] {
+        let back = read::open(&bytes).unwrap();
+        let other = rank(1, &[start_at_zero(), kernel(100, 10, &facts)]);
+        let found = merged(&[back, other]);
+        assert_eq!(found[0].process_group.as_deref(), Some("tp"));
+        assert_eq!(found[0].calls, 1);
+    }
+}

@@ -1,0 +1,190 @@
+//! Which entries of different ranks are one call of a collective.
+//!
+//! Ranks call the collectives of one process group in the same order. So the entries of a call agree in process
+//! group, collective and sequence number; where the trace has no sequence numbers, in how many such calls their
+//! rank made before.
+
+use super::communication::CommunicationRule;
+use super::forest::NONE;
+use super::nesting::{Nesting, parent_index};
+use super::op_table::is_accelerator;
+use crate::model::collective_keys::{COLLECTIVE, PROCESS_GROUP, PROCESS_GROUP_RANKS, SEQUENCE};
+use crate::model::{EntryView, TraceView};
+use std::collections::{BTreeMap, HashMap};
+
+/// One call of a collective, seen from at least two ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CollectiveCall<'a> {
+    /// The op of the first entry.
+    pub(crate) operation: &'a str,
+    /// What the trace records of the collective.
+    pub(crate) facts: CollectiveFacts<'a>,
+    /// The indices of the entries, one or more for each rank that took part, in ascending order.
+    pub(crate) entries: Vec<usize>,
+}
+
+/// The facts by which the entries of one collective are found. Unknown ones are `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct CollectiveFacts<'a> {
+    /// The kind of collective, as the library calls it: `allreduce`, `_allgather_base`.
+    pub(crate) collective: Option<&'a str>,
+    /// The name of the process group.
+    pub(crate) group: Option<&'a str>,
+    /// The ranks of the process group as text: `[0, 1]`.
+    pub(crate) ranks: Option<&'a str>,
+    /// The number of the call within its process group.
+    pub(crate) sequence: Option<u64>,
+}
+
+impl<'a> CollectiveFacts<'a> {
+    fn of(view: &EntryView<'a>) -> Option<CollectiveFacts<'a>> {
+        let meta = view.meta()?;
+        let get = |key: &str| meta.get(key).map(String::as_str);
+        let facts = CollectiveFacts {
+            collective: get(COLLECTIVE),
+            group: get(PROCESS_GROUP),
+            ranks: get(PROCESS_GROUP_RANKS),
+            sequence: get(SEQUENCE).and_then(|number| number.parse().ok()),
+        };
+        (facts != CollectiveFacts::default()).then_some(facts)
+    }
+
+    /// How many ranks the group has, where the trace lists them all.
+    pub(crate) fn group_size(&self) -> Option<usize> {
+        let list = self.ranks?.trim().strip_prefix('[')?.strip_suffix(']')?;
+        let ranks = list.split(',').map(|rank| rank.trim().parse::<u32>().ok());
+        ranks.collect::<Option<Vec<u32>>>().map(|ranks| ranks.len())
+    }
+}
+
+/// The calls of collectives that at least two ranks took part in, in the order of their first entries.
+///
+/// Where communication is recorded on accelerators, the host ops that started it are left out. Of communication
+/// inside communication the outer entry is the call. An entry without facts of its own takes those of the nearest
+/// op around it, or of an op inside it. Sends and receives are not collectives.
+pub(crate) fn collective_calls<T: TraceView + ?Sized>(trace: &T) -> Vec<CollectiveCall<'_>> {
+    let mut by_kind: BTreeMap<_, Vec<Participant<'_>>> = BTreeMap::new();
+    for one in participants(trace) {
+        let CollectiveFacts {
+            collective,
+            group,
+            ranks,
+            ..
+        } = one.facts;
+        let name = collective.unwrap_or(one.operation);
+        if !is_point_to_point(name) {
+            let kind = (group, ranks, name);
+            by_kind.entry(kind).or_default().push(one);
+        }
+    }
+    let mut calls: Vec<CollectiveCall<'_>> = by_kind.into_values().flat_map(match_up).collect();
+    calls.sort_by(|a, b| a.entries.cmp(&b.entries));
+    calls
+}
+
+/// An entry that is one rank's part of a call.
+#[derive(Clone, Copy)]
+struct Participant<'a> {
+    index: usize,
+    rank: u32,
+    operation: &'a str,
+    facts: CollectiveFacts<'a>,
+}
+
+fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
+    let mut rule = CommunicationRule::default();
+    let mut found: Vec<(usize, EntryView<'_>)> = trace
+        .views()
+        .enumerate()
+        .filter(|(_, view)| view.rank().is_some() && view.start_ns().is_some() && rule.holds(view))
+        .collect();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    if found.iter().any(|(_, view)| is_accelerator(view)) {
+        found.retain(|(_, view)| is_accelerator(view));
+    }
+    let mut from_inside = HashMap::new();
+    let nesting = Nesting::of(trace);
+    if !nesting.is_flat() {
+        let mut group = vec![NONE; trace.entry_count()];
+        for (index, _) in &found {
+            group[*index] = 0;
+        }
+        let inside = nesting.inside_own_group(&group);
+        for (index, view) in found.iter().filter(|(index, _)| inside[*index]) {
+            if let Some(facts) = CollectiveFacts::of(view) {
+                let outer = outermost(nesting.parents(), &group, *index);
+                from_inside.entry(outer).or_insert(facts);
+            }
+        }
+        found.retain(|(index, _)| !inside[*index]);
+    }
+    found
+        .into_iter()
+        .map(|(index, view)| Participant {
+            index,
+            rank: view.rank().unwrap_or(0),
+            operation: view.operation(),
+            facts: CollectiveFacts::of(&view)
+                .or_else(|| facts_around(trace, index))
+                .or_else(|| from_inside.get(&index).copied())
+                .unwrap_or_default(),
+        })
+        .collect()
+}
+
+/// The outermost entry around `index` that is in the group.
+fn outermost(parents: &[u32], group: &[u32], index: usize) -> usize {
+    let (mut at, mut found) = (index, index);
+    while let Some(&above) = parents.get(at)
+        && above != NONE
+    {
+        at = above as usize;
+        if group[at] == 0 {
+            found = at;
+        }
+    }
+    found
+}
+
+/// The facts of the nearest ancestor that has any. A kernel's parent is the op that launched it.
+fn facts_around<T: TraceView + ?Sized>(trace: &T, index: usize) -> Option<CollectiveFacts<'_>> {
+    let mut at = index;
+    loop {
+        at = parent_index(trace, at, &trace.entry(at).into())?;
+        let facts = CollectiveFacts::of(&trace.entry(at).into());
+        if facts.is_some() {
+            return facts;
+        }
+    }
+}
+
+/// The calls among entries of one process group and collective.
+fn match_up(entries: Vec<Participant<'_>>) -> Vec<CollectiveCall<'_>> {
+    let numbered = entries.iter().all(|one| one.facts.sequence.is_some());
+    let mut so_far: HashMap<(u32, Option<u64>), usize> = HashMap::new();
+    let mut calls: BTreeMap<(Option<u64>, usize), Vec<Participant<'_>>> = BTreeMap::new();
+    for one in entries {
+        // Coalesced collectives share a sequence number, so entries of one number are counted as well.
+        let sequence = one.facts.sequence.filter(|_| numbered);
+        let count = so_far.entry((one.rank, sequence)).or_default();
+        calls.entry((sequence, *count)).or_default().push(one);
+        *count += 1;
+    }
+    calls
+        .into_values()
+        .filter(|call| call.len() > 1)
+        .map(|call| CollectiveCall {
+            operation: call[0].operation,
+            facts: call[0].facts,
+            entries: call.iter().map(|one| one.index).collect(),
+        })
+        .collect()
+}
+
+fn is_point_to_point(name: &str) -> bool {
+    let name = name.to_lowercase();
+    // Libraries move an all-to-all in kernels named `SendRecv`.
+    name.contains("send") != name.contains("recv")
+}
