@@ -1,5 +1,6 @@
-//! Answers what HTA answers, in one process: `time_read TRACE…` loads each trace, plain or gzip, and
-//! prints its largest op, busy and idle time and overlap, then its peak memory. `scripts/compare-hta.sh` times it.
+//! Computes the figures that HTA computes, in one process: `time_read TRACE…` loads each trace, plain or
+//! gzip, and prints its largest op, busy and idle time and overlap, then the peak memory of the process.
+//! `scripts/compare-hta.sh` times it.
 
 use flate2::bufread::GzDecoder;
 use std::error::Error;
@@ -14,15 +15,15 @@ use trace_runtime::report::{duration, percent};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
-    let answers: Vec<_> = thread::scope(|scope| {
+    let lines: Vec<_> = thread::scope(|scope| {
         let running: Vec<_> = paths
             .iter()
-            .map(|path| scope.spawn(|| answer(path)))
+            .map(|path| scope.spawn(|| figures(path)))
             .collect();
         running.into_iter().map(ScopedJoinHandle::join).collect()
     });
-    for answer in answers {
-        println!("{}", answer.map_err(|_| "a reader panicked")??);
+    for line in lines {
+        println!("{}", line.map_err(|_| "a reader panicked")??);
     }
     if let Some(peak) = peak_memory() {
         println!("peak {peak}");
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most memory this process ever held, in kilobytes, where the system says.
+/// The peak memory of this process in kilobytes, on systems that report it in `/proc`.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -49,7 +50,7 @@ fn load(path: &str) -> Result<TraceStore, Box<dyn Error>> {
     Ok(reader.read(GzDecoder::new(file))?)
 }
 
-fn answer(path: &str) -> Result<String, String> {
+fn figures(path: &str) -> Result<String, String> {
     let trace = load(path).map_err(|error| format!("{path}: {error}"))?;
     let ops = by_op(&trace);
     let first = ops.first().map_or("none", |row| row.operation.as_str());

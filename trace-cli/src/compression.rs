@@ -1,4 +1,4 @@
-//! Files that are compressed, read as what they hold.
+//! Reading compressed files: gzip and zstd.
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -12,7 +12,7 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// By the first four bytes of a file; `None` for one that is not.
+    /// Recognised by the first four bytes of a file; `None` if it is not compressed.
     pub(crate) fn of(start: &[u8]) -> Option<Compression> {
         match start {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
@@ -22,28 +22,28 @@ impl Compression {
     }
 }
 
-/// What a file of gzip holds.
+/// Decompresses gzip, of which a file may have several members one after the other.
 pub(crate) fn gzip(source: impl Read) -> impl Read {
-    Telling("gzip", MultiGzDecoder::new(buffered(source)))
+    Explained("gzip", MultiGzDecoder::new(buffered(source)))
 }
 
-/// What a file of zstd holds.
+/// Decompresses zstd, of which a file may have several frames one after the other.
 pub(crate) fn zstd(source: impl Read) -> impl Read {
     let frames = Frames {
         source: buffered(source),
         frame: FrameDecoder::new(),
     };
-    Telling("zstd", frames)
+    Explained("zstd", frames)
 }
 
 fn buffered<R: Read>(source: R) -> BufReader<R> {
     BufReader::with_capacity(1 << 16, source)
 }
 
-/// Says in its errors what is wrong and what to do.
-struct Telling<R>(&'static str, R);
+/// Adds to each error the format and what the user can do about it.
+struct Explained<R>(&'static str, R);
 
-impl<R: Read> Read for Telling<R> {
+impl<R: Read> Read for Explained<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         self.1.read(room).map_err(|error| {
             io::Error::other(format!(
@@ -54,7 +54,7 @@ impl<R: Read> Read for Telling<R> {
     }
 }
 
-/// The frames of zstd, of which a file may have several one after the other.
+/// Reads frame after frame until the source ends.
 struct Frames<R> {
     source: R,
     frame: FrameDecoder,

@@ -1,4 +1,4 @@
-//! Why a command could not be done, and the exit code that says so.
+//! Why a command failed.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use trace_runtime::TraceError;
 use trace_runtime::report::printable;
 
-/// The exit code for a bad file or a failed write; clap uses the same for a bad command line.
-pub(crate) const TROUBLE: u8 = 2;
+/// Exit code for a file that cannot be read or written; clap uses the same for a bad command line.
+pub(crate) const EXIT_CODE: u8 = 2;
 
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// A trace that cannot be read, merged or exported.
     Trace(TraceError),
+    /// Output that cannot be written to this file, or to standard output.
     Write(Option<PathBuf>, io::Error),
-    Told(String),
+    /// Anything else, as the text to show.
+    Message(String),
 }
 
 impl Failure {
@@ -25,10 +28,10 @@ impl Failure {
         matches!(self, Failure::Write(_, error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Prints it to standard error. Names of files and ops in it are made safe for a terminal.
-    pub(crate) fn tell(&self) {
+    /// Prints the failure to standard error. Names of files and ops in it are made safe for a terminal.
+    pub(crate) fn print(&self) {
         let text = printable(&self.to_string());
-        // There is nobody left to tell if this fails.
+        // If standard error is closed, only the exit code is left to report the failure.
         let _ = writeln!(io::stderr(), "optrace: {text}");
     }
 }
@@ -41,7 +44,7 @@ impl fmt::Display for Failure {
                 write!(f, "{}: cannot be written: {error}", path.display())
             }
             Failure::Write(None, error) => write!(f, "standard output cannot be written: {error}"),
-            Failure::Told(text) => f.write_str(text),
+            Failure::Message(text) => f.write_str(text),
         }
     }
 }
@@ -54,6 +57,6 @@ impl From<TraceError> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Failure {
-        Failure::Told(format!("the answer cannot be written as JSON: {error}"))
+        Failure::Message(format!("the result cannot be written as JSON: {error}"))
     }
 }

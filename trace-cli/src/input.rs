@@ -1,4 +1,4 @@
-//! Traces from files and standard input, decompressed where they need it.
+//! Loads traces from files and from standard input, decompressing where needed.
 
 use crate::args::Reading;
 use crate::compression::{Compression, gzip, zstd};
@@ -11,7 +11,7 @@ use std::thread;
 use trace_runtime::read::Reader;
 use trace_runtime::{TraceError, TraceStore};
 
-/// Reads the trace in a file, or from standard input where its name is `-`.
+/// Loads the trace in a file, or from standard input if the path is `-`.
 pub(crate) fn load(path: &Path, reading: Reading) -> Result<TraceStore, Failure> {
     let mut reader = Reader::new();
     if reading.frames {
@@ -23,22 +23,22 @@ pub(crate) fn load(path: &Path, reading: Reading) -> Result<TraceStore, Failure>
     let progress = Progress::reading(path);
     if path.as_os_str() == "-" {
         let source = Counted(standard_input()?, progress.done());
-        return read(reader, source).map_err(|error| told(error, Path::new("standard input")));
+        return read(reader, source).map_err(|error| named(error, Path::new("standard input")));
     }
     let (file, size) = open(path)?;
     progress.begin(size);
-    read(reader, Counted(file, progress.done())).map_err(|error| told(error, path))
+    read(reader, Counted(file, progress.done())).map_err(|error| named(error, path))
 }
 
-fn told(error: TraceError, path: &Path) -> Failure {
+fn named(error: TraceError, path: &Path) -> Failure {
     Failure::Trace(error.in_file(path))
 }
 
-/// Reads several traces side by side; the first failure in their order is told.
+/// Loads several traces in parallel. If several fail, the first in the order of `paths` is returned.
 pub(crate) fn load_all(paths: &[&Path], reading: Reading) -> Result<Vec<TraceStore>, Failure> {
-    let by_pipe = paths.iter().filter(|path| path.as_os_str() == "-").count();
-    if by_pipe > 1 {
-        return Err(Failure::Told(
+    let from_stdin = paths.iter().filter(|path| path.as_os_str() == "-").count();
+    if from_stdin > 1 {
+        return Err(Failure::Message(
             "standard input is named more than once; name files instead".to_owned(),
         ));
     }
@@ -66,30 +66,30 @@ pub(crate) fn load_all(paths: &[&Path], reading: Reading) -> Result<Vec<TraceSto
 fn standard_input() -> Result<StdinLock<'static>, Failure> {
     let stdin = io::stdin().lock();
     if stdin.is_terminal() {
-        return Err(Failure::Told(
+        return Err(Failure::Message(
             "standard input is a terminal; name a trace file, or pipe one in".to_owned(),
         ));
     }
     Ok(stdin)
 }
 
-/// A file and its size, 0 where it has none.
+/// Opens a file and returns it with its size in bytes, 0 if it is unknown (a pipe, a device).
 fn open(path: &Path) -> Result<(File, usize), Failure> {
-    let content = |message: String| told(TraceError::content(message), path);
+    let content = |message: String| named(TraceError::content(message), path);
     if path.is_dir() {
         return Err(content(
             "is a directory; name a trace file in it".to_owned(),
         ));
     }
     let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => content("there is no such file".to_owned()),
+        io::ErrorKind::NotFound => content("no such file".to_owned()),
         _ => content(format!("cannot be read: {error}")),
     })?;
     let size = file.metadata().map_or(0, |about| about.len());
     Ok((file, usize::try_from(size).unwrap_or(0)))
 }
 
-/// Reads what `source` holds, decompressed if it is gzip or zstd.
+/// Reads a trace from `source`, decompressing it if it is gzip or zstd.
 fn read(reader: Reader, mut source: impl Read) -> Result<TraceStore, TraceError> {
     let mut magic = Vec::new();
     (&mut source)

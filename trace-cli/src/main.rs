@@ -1,7 +1,7 @@
-//! `optrace`: what a trace of tensor ops tells, on the command line.
+//! `optrace`: the command line of `trace-runtime`.
 //!
-//! A thin shell: [`args`] is what was typed, [`commands`] is what it means. Every figure comes from
-//! `trace_runtime::analyze`, every table from `trace_runtime::report`, every file from
+//! A thin shell over the library: [`args`] parses the command line, [`commands`] runs it. Figures come
+//! from `trace_runtime::analyze`, reports from `trace_runtime::report`, files from
 //! `trace_runtime::export`.
 
 mod args;
@@ -17,13 +17,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
-    match commands::run(args) {
+    match commands::run(args.command) {
         Ok(verdict) => verdict.into(),
-        // Whoever reads our output had enough of it, as in `optrace report x | head`.
+        // The reader of our output closed the pipe, as in `optrace report x | head`.
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.tell();
-            ExitCode::from(failure::TROUBLE)
+            failure.print();
+            ExitCode::from(failure::EXIT_CODE)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where answers go: a file or standard output, how wide, with or without colours.
+//! Writes results to a file or standard output, and decides their width and colours.
 
 use crate::args::{Format, Layout};
 use crate::failure::Failure;
@@ -8,15 +8,15 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use trace_runtime::report::{Colour, Table, TextStyle};
 
-/// The width of text that goes to no terminal.
+/// Width of text that does not go to a terminal.
 const PLAIN_WIDTH: usize = 80;
 
-/// The file that was named; none where standard output was, as `-`.
-pub(crate) fn file(named: Option<&Path>) -> Option<&Path> {
-    named.filter(|path| path.as_os_str() != "-")
+/// The output file, or `None` for standard output (no option, or `-`).
+pub(crate) fn file(option: Option<&Path>) -> Option<&Path> {
+    option.filter(|path| path.as_os_str() != "-")
 }
 
-/// Writes the whole answer at once, so that a pipe closed early is met in one place.
+/// Writes the whole result at once, so that a pipe closed early is handled in one place.
 pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let path = file(path);
     let written = if let Some(path) = path {
@@ -28,7 +28,7 @@ pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::write(path, error))
 }
 
-/// How to lay text out for where it goes.
+/// Width, colours and number of rows for text that goes to the output of `layout`.
 pub(crate) fn style(layout: &Layout) -> TextStyle {
     let to_terminal = file(layout.output.as_deref()).is_none() && io::stdout().is_terminal();
     let terminal = || {
@@ -43,15 +43,16 @@ pub(crate) fn style(layout: &Layout) -> TextStyle {
 }
 
 fn colour(to_terminal: bool, no_colour: Option<&OsStr>) -> Colour {
-    let refused = no_colour.is_some_and(|value| !value.is_empty());
-    if to_terminal && !refused {
+    let disabled = no_colour.is_some_and(|value| !value.is_empty());
+    if to_terminal && !disabled {
         Colour::On
     } else {
         Colour::Off
     }
 }
 
-/// Writes tables, with a line above them, in the format asked for; `json` gives everything.
+/// Writes tables with a line above them, in the format of `layout`. For CSV that is the first table
+/// alone, for JSON the text that `json` returns.
 pub(crate) fn tables(
     layout: &Layout,
     first_line: &str,
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_need_a_terminal_and_nobody_who_refuses_them() {
+    fn colours_need_a_terminal_and_are_off_under_no_color() {
         let no_color = |value: &'static str| Some(OsStr::new(value));
         assert_eq!(colour(true, None), Colour::On);
         assert_eq!(colour(true, no_color("")), Colour::On);

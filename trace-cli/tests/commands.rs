@@ -1,8 +1,8 @@
-//! What each command answers, in every format.
+//! What each command prints, in every format.
 
 mod process;
 
-use process::{Folder, optrace, optrace_reading, optrace_unheard, torch_trace, trace_of};
+use process::{Folder, optrace, optrace_into_closed_pipe, optrace_reading, torch_trace, trace_of};
 use std::io::Write as _;
 
 #[test]
@@ -34,8 +34,8 @@ fn help_names_every_command_and_the_exit_codes() {
 }
 
 #[test]
-fn a_bad_command_line_says_what_was_meant() {
-    for (args, said) in [
+fn a_bad_command_line_gets_an_error_that_helps() {
+    for (args, expected) in [
         (&["repotr"][..], "report"),
         (&["report"], "<FILE>"),
         (&["report", "x", "--formt", "md"], "--format"),
@@ -54,7 +54,7 @@ fn a_bad_command_line_says_what_was_meant() {
         let ended = optrace(args);
         assert_eq!(ended.code, 2, "{args:?}");
         assert!(ended.out.is_empty());
-        assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
+        assert!(ended.err.contains(expected), "{args:?}: {}", ended.err);
     }
 }
 
@@ -115,7 +115,7 @@ fn the_library_and_the_command_print_the_same() {
 }
 
 #[test]
-fn a_tree_shows_who_called_whom() {
+fn a_tree_shows_callers_above_what_they_call() {
     let folder = Folder::new();
     let trace = folder.file("t.json", torch_trace(1));
     let text = optrace(&["tree", &trace]).fine();
@@ -156,8 +156,8 @@ fn flame_graphs_are_drawn_alone_and_against_an_earlier_trace() {
     assert!(alone.contains("mine &lt;&amp;&gt;"));
     let path = folder.path().join("diff.svg");
     let path = path.to_str().unwrap();
-    let said = optrace(&["flame", &after, "--against", &before, "-o", path]).fine();
-    assert_eq!(said, "");
+    let printed = optrace(&["flame", &after, "--against", &before, "-o", path]).fine();
+    assert_eq!(printed, "");
     let drawn = std::fs::read_to_string(path).unwrap();
     assert!(drawn.contains("<svg") && drawn != alone);
 }
@@ -194,12 +194,12 @@ fn a_timeline_and_memory_show_threads_and_devices() {
     assert!(
         optrace(&["memory", &nothing])
             .fine()
-            .contains("says nothing of memory")
+            .contains("no memory events")
     );
 }
 
 #[test]
-fn diff_ends_with_1_only_for_a_slowdown_that_was_asked_about() {
+fn diff_exits_with_1_only_for_a_slowdown_above_fail_over() {
     let folder = Folder::new();
     let before = folder.file("before.json", torch_trace(1));
     let after = folder.file("after.json", torch_trace(2));
@@ -220,8 +220,8 @@ fn diff_ends_with_1_only_for_a_slowdown_that_was_asked_about() {
         &["diff", &after, &before, "--fail-over", "5%"],
         &["diff", &before, &before, "--fail-over", "0%"],
     ] {
-        let said = optrace(allowed).fine();
-        assert!(said.contains("no op that matters got slower"), "{said}");
+        let text = optrace(allowed).fine();
+        assert!(text.contains("no op that matters got slower"), "{text}");
     }
     let csv = optrace(&["diff", &before, &after, "--format", "csv"]).fine();
     assert!(csv.starts_with("op,input_shapes,count_before"), "{csv}");
@@ -240,9 +240,9 @@ fn ranks_merge_into_one_trace() {
     let merged = optrace(&["merge", &zero, &one]).fine();
     let report = optrace_reading(&["report", "-"], merged.as_bytes()).fine();
     assert!(report.contains("2 ranks"), "{report}");
-    let twice = optrace(&["merge", &zero, &zero]).trouble();
+    let twice = optrace(&["merge", &zero, &zero]).failed();
     assert!(twice.contains("both of rank 0"), "{twice}");
-    let stdin = optrace(&["merge", "-", "-"]).trouble();
+    let stdin = optrace(&["merge", "-", "-"]).failed();
     assert!(stdin.contains("more than once"), "{stdin}");
 }
 
@@ -280,13 +280,13 @@ fn compressed_files_and_standard_input_read_the_same() {
 
     for (name, bytes) in [("cut.gz", &gzip), ("cut.zst", &zstd)] {
         let cut = folder.file(name, &bytes[..bytes.len() / 2]);
-        let said = optrace(&["report", &cut]).trouble();
-        assert!(said.contains("damaged or ends too early"), "{said}");
+        let error = optrace(&["report", &cut]).failed();
+        assert!(error.contains("damaged or ends too early"), "{error}");
     }
 }
 
 #[test]
-fn nobody_listening_is_no_trouble() {
+fn a_closed_pipe_is_not_an_error() {
     let folder = Folder::new();
     let names: Vec<String> = (0..2000)
         .map(|index| format!("op number {index}"))
@@ -301,7 +301,7 @@ fn nobody_listening_is_no_trouble() {
         &["flame", &trace],
         &["--help"],
     ] {
-        optrace_unheard(args).fine();
+        optrace_into_closed_pipe(args).fine();
     }
 }
 
@@ -313,7 +313,7 @@ fn completions_are_made_for_the_common_shells() {
 }
 
 #[test]
-fn the_first_line_is_a_sentence_and_no_row_of_a_table() {
+fn the_first_line_is_not_aligned_like_a_table() {
     let folder = Folder::new();
     let event = |name: &str, ms: u64| {
         let us = ms * 1000;
@@ -322,7 +322,7 @@ fn the_first_line_is_a_sentence_and_no_row_of_a_table() {
     let slow = folder.file("slow.json", event("matmul", 2000));
     let fast = folder.file("fast.json", event("matmul", 1000));
     for (args, line) in [
-        (&["tree", &slow][..], "2.00 s of ops, by who called them"),
+        (&["tree", &slow][..], "2.00 s in ops, by caller"),
         (
             &["timeline", &slow],
             "2.00 s from the first start to the last end, left to right",
@@ -332,7 +332,7 @@ fn the_first_line_is_a_sentence_and_no_row_of_a_table() {
             "no op that matters got slower by more than 5.0 %; time in ops 2.00 s → 1.00 s",
         ),
     ] {
-        let said = optrace(args).fine();
-        assert_eq!(said.lines().next(), Some(line), "{said}");
+        let text = optrace(args).fine();
+        assert_eq!(text.lines().next(), Some(line), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `optrace convert`: every format, every place it can go, and every way to get that wrong.
+//! `optrace convert`: every format, every kind of output, and every mistake in the options.
 
 mod process;
 
@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Where a file of this name goes.
+/// The path of a file with this name in the folder.
 fn within(folder: &Folder, name: &str) -> String {
     let path = folder.path().join(name);
     path.to_str().expect("a path in UTF-8").to_owned()
@@ -29,7 +29,7 @@ fn ops(path: &str) -> String {
 }
 
 #[test]
-fn what_can_be_read_back_is_read_back_equal() {
+fn formats_that_can_be_read_give_the_same_trace_back() {
     let folder = Folder::new();
     let trace = folder.file("t.json", torch_trace(1));
     for name in [
@@ -51,7 +51,7 @@ fn what_can_be_read_back_is_read_back_equal() {
 }
 
 #[test]
-fn the_format_is_that_of_the_ending_or_as_said() {
+fn the_format_is_that_of_the_ending_or_of_the_option() {
     let folder = Folder::new();
     let trace = folder.file("t.json", torch_trace(1));
     for (name, format, begins) in [
@@ -66,14 +66,14 @@ fn the_format_is_that_of_the_ending_or_as_said() {
         optrace(&["convert", &trace, "-o", &path]).fine();
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with(begins), "{name}: {text:.100}");
-        for said in [
+        for ended in [
             optrace(&["convert", &trace, "--to", format]),
             optrace(&["convert", &trace, "--to", format, "-o", "-"]),
             optrace_reading(&["convert", "-", "--to", format], torch_trace(1).as_bytes()),
         ] {
-            assert_eq!(said.fine(), text, "{name}");
+            assert_eq!(ended.fine(), text, "{name}");
         }
-        // What is there already is replaced, by whichever format is said.
+        // An existing file is replaced, and the option is stronger than the ending.
         optrace(&["convert", &trace, "--to", "collapsed", "-o", &path]).fine();
         assert!(fs::read_to_string(&path).unwrap().starts_with("trace;"));
     }
@@ -103,22 +103,25 @@ fn a_name_that_ends_in_gz_is_compressed() {
 }
 
 #[test]
-fn mistakes_are_told_before_the_trace_is_read() {
+fn mistakes_in_options_are_reported_before_the_trace_is_read() {
     let folder = Folder::new();
     let missing = within(&folder, "missing.json");
-    for (output, said) in [
-        ("t.xyz", "say one with `--to`"),
+    for (output, expected) in [
+        ("t.xyz", "choose one with `--to`"),
         ("t", "`.pftrace`"),
-        ("t.gz", "its ending names no format"),
-        ("t.json.zst", "end it in `.gz`"),
+        ("t.gz", "its ending is not that of a format"),
+        ("t.json.zst", "use the ending `.gz`"),
     ] {
         let path = within(&folder, output);
-        let error = optrace(&["convert", &missing, "-o", &path]).trouble();
-        assert!(error.contains(output) && error.contains(said), "{error}");
+        let error = optrace(&["convert", &missing, "-o", &path]).failed();
+        assert!(
+            error.contains(output) && error.contains(expected),
+            "{error}"
+        );
     }
     for flag in ["--split", "--by-rank"] {
-        let error = optrace(&["convert", &missing, "-o", "-", flag]).trouble();
-        assert!(error.contains("name one with `--output`"), "{error}");
+        let error = optrace(&["convert", &missing, "-o", "-", flag]).failed();
+        assert!(error.contains("name a file with `--output`"), "{error}");
         let error = optrace(&["convert", &missing, flag]);
         assert!(
             error.code == 2 && error.err.contains("--output"),
@@ -136,15 +139,15 @@ fn mistakes_are_told_before_the_trace_is_read() {
 }
 
 #[test]
-fn places_that_cannot_be_written_are_named() {
+fn outputs_that_cannot_be_written_are_named() {
     let folder = Folder::new();
     let trace = folder.file("t.json", torch_trace(1));
     let nowhere = within(&folder, "no/such/folder.json");
-    let error = optrace(&["convert", &trace, "-o", &nowhere]).trouble();
+    let error = optrace(&["convert", &trace, "-o", &nowhere]).failed();
     assert!(error.contains("no/such/folder.json"), "{error}");
     let directory = within(&folder, "a.json");
     fs::create_dir(&directory).unwrap();
-    let error = optrace(&["convert", &trace, "-o", &directory]).trouble();
+    let error = optrace(&["convert", &trace, "-o", &directory]).failed();
     assert!(
         error.contains("is a directory; name a file in it"),
         "{error}"
@@ -171,7 +174,7 @@ fn a_file_for_each_rank_is_written_and_listed() {
     assert!(listed.iter().all(|path| ops(path).contains("aten::mm")));
 }
 
-/// Ops one after the other, of which each makes two events in either format.
+/// Ops one after the other, each of which makes two events in both formats.
 fn long_trace(ops: usize) -> String {
     let mut text = String::from("[");
     for op in 0..ops {
@@ -185,11 +188,11 @@ fn long_trace(ops: usize) -> String {
 }
 
 #[test]
-fn more_than_viewers_take_is_refused_with_advice_and_split_where_asked() {
+fn more_events_than_viewers_open_are_rejected_without_split() {
     let folder = Folder::new();
     let trace = folder.file("in.json", long_trace(500_001));
-    for (format, refused) in [("speedscope", "-"), ("chrome", "no.json")] {
-        let error = optrace(&["convert", &trace, "--to", format, "-o", refused]).trouble();
+    for (format, rejected) in [("speedscope", "-"), ("chrome", "no.json")] {
+        let error = optrace(&["convert", &trace, "--to", format, "-o", rejected]).failed();
         assert!(
             error.contains("1000002 events") && error.contains("`--split`"),
             "{error}"
@@ -211,8 +214,8 @@ fn more_than_viewers_take_is_refused_with_advice_and_split_where_asked() {
 
 #[cfg(not(feature = "parquet"))]
 #[test]
-fn parquet_that_was_not_built_in_says_how_to_get_it() {
-    let error = optrace(&["convert", "t.json", "--to", "parquet"]).trouble();
+fn without_the_parquet_feature_the_error_names_it() {
+    let error = optrace(&["convert", "t.json", "--to", "parquet"]).failed();
     assert!(error.contains("--features parquet"), "{error}");
 }
 

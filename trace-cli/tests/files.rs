@@ -1,4 +1,4 @@
-//! Files that are no trace are called what they are, and names in traces are hostile text.
+//! Files that are not traces get an error that names what they are; names in traces are hostile text.
 
 mod process;
 
@@ -6,10 +6,10 @@ use process::{Folder, optrace, optrace_reading, torch_trace, trace_of};
 use trace_runtime::report::display_width;
 
 #[test]
-fn what_is_no_trace_is_called_by_its_name_and_with_a_way_out() {
+fn a_file_that_is_not_a_trace_gets_an_error_that_names_what_it_is() {
     let folder = Folder::new();
     let trace = torch_trace(1);
-    for (name, content, said) in [
+    for (name, content, expected) in [
         ("empty.json", &b""[..], "the file is empty"),
         ("spaces.json", b"  \n ", "the file is empty"),
         (
@@ -49,38 +49,35 @@ fn what_is_no_trace_is_called_by_its_name_and_with_a_way_out() {
     ] {
         let path = folder.file(name, content);
         for command in ["report", "tree", "timeline", "memory", "flame", "convert"] {
-            let error = optrace(&[command, &path]).trouble();
+            let error = optrace(&[command, &path]).failed();
             assert!(
                 error.starts_with("optrace: ") && error.contains(name),
                 "{error}"
             );
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
-        let piped = optrace_reading(&["report", "-"], content).trouble();
+        let piped = optrace_reading(&["report", "-"], content).failed();
         assert!(
-            piped.contains("standard input: ") && piped.contains(said),
+            piped.contains("standard input: ") && piped.contains(expected),
             "{piped}"
         );
     }
 }
 
 #[test]
-fn files_that_are_not_there_and_folders_are_told_apart() {
+fn missing_files_and_folders_get_different_errors() {
     let folder = Folder::new();
     let missing = folder.path().join("missing.json");
     let missing = missing.to_str().unwrap();
-    let error = optrace(&["report", missing]).trouble();
-    assert!(
-        error.contains("missing.json: there is no such file"),
-        "{error}"
-    );
-    let error = optrace(&["report", folder.path().to_str().unwrap()]).trouble();
+    let error = optrace(&["report", missing]).failed();
+    assert!(error.contains("missing.json: no such file"), "{error}");
+    let error = optrace(&["report", folder.path().to_str().unwrap()]).failed();
     assert!(
         error.contains("is a directory; name a trace file in it"),
         "{error}"
     );
     let there = folder.file("t.json", torch_trace(1));
-    let error = optrace(&["diff", &there, missing]).trouble();
+    let error = optrace(&["diff", &there, missing]).failed();
     assert!(error.contains("missing.json"), "{error}");
 }
 
@@ -152,7 +149,7 @@ fn hostile_names_neither_move_the_cursor_nor_break_the_tables() {
 
 #[test]
 fn a_hostile_file_name_is_made_safe_in_errors() {
-    let error = optrace(&["report", "no\u{1b}[31msuch\u{7}.json"]).trouble();
+    let error = optrace(&["report", "no\u{1b}[31msuch\u{7}.json"]).failed();
     assert!(
         !error.contains('\u{1b}') && !error.contains('\u{7}'),
         "{error}"

@@ -1,9 +1,10 @@
 //! `optrace convert`: the same trace in another format.
 
 use super::gzip::Gzip;
-use crate::args::{ConvertArgs, Target, TraceFormat};
+use crate::args::Reading;
 use crate::failure::Failure;
 use crate::{input, output};
+use clap::ValueEnum;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use trace_runtime::TraceStore;
@@ -12,14 +13,63 @@ use trace_runtime::export::{
     PerfettoTrace, Speedscope,
 };
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConvertArgs {
+    /// The trace, or `-` for standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// Options for the output file and its format.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Target {
+    /// Output format [default: by the ending of the output file, else json]
+    #[arg(long, value_enum)]
+    pub(crate) to: Option<TraceFormat>,
+    /// Write to this file instead of standard output; compressed if its name ends in `.gz`
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write several files of at most a million events each, as many as viewers open, and print their names
+    #[arg(long, requires = "output")]
+    pub(crate) split: bool,
+    /// Write one file per rank, as HTA expects, and print their names
+    #[arg(long, requires = "output")]
+    pub(crate) by_rank: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// JSON of `trace-runtime`, which keeps everything
+    Json,
+    /// Chrome JSON as Kineto writes it, for Perfetto, `chrome://tracing` and HTA
+    Chrome,
+    /// Perfetto's native format
+    Perfetto,
+    /// speedscope
+    Speedscope,
+    /// Collapsed stacks, for inferno and flamegraph.pl
+    Collapsed,
+    /// Flame graph
+    Svg,
+    /// Table of ops by input shapes, for spreadsheets
+    Csv,
+    /// Table of entries for `DuckDB`, Polars and Spark (if `optrace` was built with it)
+    Parquet,
+    /// Table of ops by input shapes for the same tools
+    ParquetShapes,
+}
+
 pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
-    // A mistake in the command line should not take as long as reading the trace.
+    // Before the trace is read: a mistake in the command line is reported at once.
     let destination = Destination::of(&args.target)?;
     let trace = input::load(&args.file, args.reading)?;
     destination.write(&trace)
 }
 
-/// Where a trace goes, and how.
+/// A checked [`Target`]: output file, format, and one file or several.
 pub(super) struct Destination<'a> {
     format: TraceFormat,
     /// None for standard output.
@@ -43,8 +93,8 @@ impl<'a> Destination<'a> {
             (false, false) => Files::One,
         };
         if path.is_none() && files != Files::One {
-            return Err(Failure::Told(
-                "several files do not fit through standard output; name one with `--output`".into(),
+            return Err(Failure::Message(
+                "several files cannot go to standard output; name a file with `--output`".into(),
             ));
         }
         let format = match (target.to, path) {
@@ -53,8 +103,8 @@ impl<'a> Destination<'a> {
             (None, Some(path)) => by_ending(path).ok_or_else(|| unknown_ending(path))?,
         };
         if let Some(path) = path.filter(|path| ends_in(path, ".zst")) {
-            return Err(Failure::Told(format!(
-                "{}: zstd is read here and not written; end it in `.gz`, or pipe `--output -` to `zstd`",
+            return Err(Failure::Message(format!(
+                "{}: zstd files can be read but not written; use the ending `.gz`, or pipe `--output -` to `zstd`",
                 path.display()
             )));
         }
@@ -63,8 +113,8 @@ impl<'a> Destination<'a> {
             return Err(without_parquet());
         }
         if path.is_none() && is_binary(format) && std::io::stdout().is_terminal() {
-            return Err(Failure::Told(
-                "this format is binary and standard output a terminal; name a file with `--output`"
+            return Err(Failure::Message(
+                "this format is binary and standard output is a terminal; name a file with `--output`"
                     .into(),
             ));
         }
@@ -130,7 +180,7 @@ impl<'a> Destination<'a> {
 }
 
 fn without_parquet() -> Failure {
-    Failure::Told(
+    Failure::Message(
         "this `optrace` was built without Parquet; build it with `--features parquet`".into(),
     )
 }
@@ -142,9 +192,9 @@ fn refuse_too_many(
 ) -> Result<(), Failure> {
     let events = export::event_count(exporter, trace);
     match exporter.event_limit() {
-        Some(limit) if events > limit => Err(Failure::Told(format!(
-            "{place}: the trace would make {events} events, and viewers of this format stop at about \
-             {limit}; add `--split` for several files, or convert it `--to perfetto`, which has no limit"
+        Some(limit) if events > limit => Err(Failure::Message(format!(
+            "{place}: the trace would make {events} events, and viewers of this format open at most about \
+             {limit}; add `--split` for several files, or use `--to perfetto`, which has no limit"
         ))),
         _ => Ok(()),
     }
@@ -166,7 +216,7 @@ const ENDINGS: [(&str, TraceFormat); 13] = [
     (".pq", TraceFormat::Parquet),
 ];
 
-/// The format that the end of a name says, before that of a compression.
+/// The format for a file name, by its ending before `.gz` or `.zst`.
 fn by_ending(path: &Path) -> Option<TraceFormat> {
     let name = lower_case(path);
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -179,8 +229,8 @@ fn by_ending(path: &Path) -> Option<TraceFormat> {
 
 fn unknown_ending(path: &Path) -> Failure {
     let known = ENDINGS.map(|(ending, _)| format!("`{ending}`")).join(", ");
-    Failure::Told(format!(
-        "{}: its ending names no format; say one with `--to`, or end it in {known}",
+    Failure::Message(format!(
+        "{}: its ending is not that of a format; choose one with `--to`, or use one of {known}",
         path.display()
     ))
 }
@@ -206,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_says_the_format_where_it_can() {
+    fn the_ending_of_a_file_name_picks_the_format() {
         let format = |name: &str| by_ending(Path::new(name));
         assert_eq!(format("a/run.SVG"), Some(TraceFormat::Svg));
         assert_eq!(format("run.speedscope.json"), Some(TraceFormat::Speedscope));

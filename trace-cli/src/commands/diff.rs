@@ -1,11 +1,30 @@
 //! `optrace diff`: what changed between two traces, and whether that is too much.
 
 use super::Verdict;
-use crate::args::{DiffArgs, Format};
+use crate::args::{Format, Layout, Reading, share};
 use crate::failure::Failure;
 use crate::{input, output};
+use std::path::PathBuf;
 use trace_runtime::analyze::{self, DiffRow, TraceDiff};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose, shapes};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DiffArgs {
+    /// The earlier trace
+    pub(crate) before: PathBuf,
+    /// The later trace
+    pub(crate) after: PathBuf,
+    /// Exit with 1 if an op that matters got slower by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub(crate) fail_over: Option<f64>,
+    /// Call an op the same while its median changed by less than this
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
+    pub(crate) same_within: f64,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) layout: Layout,
+}
 
 pub(super) fn run(args: &DiffArgs) -> Result<Verdict, Failure> {
     let both = input::load_all(&[&args.before, &args.after], args.reading)?;

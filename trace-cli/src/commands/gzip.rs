@@ -1,4 +1,4 @@
-//! Any export, compressed on its way out.
+//! Compresses the output of any exporter with gzip.
 
 use flate2::{Compression, write::GzEncoder};
 use std::io::{self, Write};

@@ -1,14 +1,25 @@
-//! `optrace memory`: the peak, who held it, and the way there.
+//! `optrace memory`: live memory over time, its peak, and the ops that held it.
 
-use crate::args::{Format, MemoryArgs};
+use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
+use std::path::PathBuf;
 use trace_runtime::analyze::{LiveMemory, live_memory};
 use trace_runtime::report::{Column, Table, bytes, duration, percent, printable, prose};
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// What the other columns and the gaps of the table take.
+/// Columns of text that the table needs beside the picture.
 const BESIDE: usize = 44;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MemoryArgs {
+    /// The trace, or `-` for standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) layout: Layout,
+}
 
 pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;
@@ -30,7 +41,7 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
     );
     tables.retain(|table| !table.rows.is_empty());
     let line = match devices.iter().max_by_key(|device| device.peak_bytes) {
-        None => "the trace says nothing of memory: no outputs, no allocations".to_owned(),
+        None => "the trace has no memory events and no outputs".to_owned(),
         Some(most) => {
             let bound = if most.upper_bound { " at most" } else { "" };
             let peak = prose(&bytes(most.peak_bytes));
@@ -70,7 +81,7 @@ fn peaks(devices: &[LiveMemory], columns: usize) -> Table {
         ],
         rows: devices.iter().map(row).collect(),
         footer: bounds.then(|| {
-            "nobody said when outputs were freed: an upper bound, every output kept to the end"
+            "the trace does not record when outputs are freed: an upper bound, as if none were"
                 .to_owned()
         }),
         footnote: None,
@@ -104,7 +115,7 @@ fn holders(device: &LiveMemory, limit: usize) -> Table {
     let row = |holder: &trace_runtime::analyze::MemoryHolder| {
         let whole = device.peak_bytes.max(1) as f64;
         vec![
-            printable(holder.operation.as_deref().unwrap_or("outside of ops")),
+            printable(holder.operation.as_deref().unwrap_or("outside ops")),
             bytes(holder.bytes),
             percent(holder.bytes as f64 / whole),
             holder.blocks.to_string(),
@@ -117,7 +128,7 @@ fn holders(device: &LiveMemory, limit: usize) -> Table {
             Column::name("op"),
             Column::number("bytes", 0),
             Column::number("%", 1),
-            Column::number("pieces", 2),
+            Column::number("blocks", 2),
         ],
         rows: device.holders.iter().take(limit).map(row).collect(),
         footer: (more > 0).then(|| format!("and {more} more")),
@@ -125,7 +136,7 @@ fn holders(device: &LiveMemory, limit: usize) -> Table {
     }
 }
 
-/// The highest point of each stretch of time.
+/// The highest point of each of `columns` equal time slices, one character each.
 fn sparkline(curve: &[(i64, u64)], columns: usize) -> String {
     let (Some(&(first, _)), Some(&(last, _))) = (curve.first(), curve.last()) else {
         return String::new();

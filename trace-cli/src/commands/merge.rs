@@ -1,11 +1,22 @@
-//! `optrace merge`: one trace of several ranks.
+//! `optrace merge`: the traces of several ranks as one.
 
-use super::convert::Destination;
-use crate::args::MergeArgs;
+use super::convert::{Destination, Target};
+use crate::args::Reading;
 use crate::failure::Failure;
 use crate::input;
 use std::path::{Path, PathBuf};
 use trace_runtime::TraceStore;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MergeArgs {
+    /// The traces, one per rank
+    #[arg(required = true, value_name = "RANK_FILES")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
 
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let destination = Destination::of(&args.target)?;

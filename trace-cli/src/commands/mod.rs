@@ -1,4 +1,4 @@
-//! What each command means: load, ask the library, write.
+//! One file per command: its arguments, and what it does with them (load, compute, write).
 
 mod completions;
 mod convert;
@@ -11,18 +11,40 @@ mod report;
 mod timeline;
 mod tree;
 
-use crate::args::{Args, Command};
 use crate::failure::Failure;
+use clap::Subcommand;
 use std::process::ExitCode;
 use trace_runtime::read::LEFT_OUT_PREFIX;
 use trace_runtime::report::{count, printable};
 use trace_runtime::{TraceStore, TraceView as _};
 
-/// How a command that was done ended.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show where the time went: one line, then tables by op, shape, device and memory
+    Report(report::ReportArgs),
+    /// Show which op calls which, with equal stacks merged
+    Tree(tree::TreeArgs),
+    /// Draw a flame graph as SVG, alone or compared with an earlier trace
+    Flame(flame::FlameArgs),
+    /// Show when each thread and stream was busy
+    Timeline(timeline::TimelineArgs),
+    /// Show live memory over time, its peak, and the ops that held it
+    Memory(memory::MemoryArgs),
+    /// Compare two traces by op and shapes, and separate change from noise
+    Diff(diff::DiffArgs),
+    /// Merge the traces of several ranks into one
+    Merge(merge::MergeArgs),
+    /// Write a trace in another format
+    Convert(convert::ConvertArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+/// Result of a command that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Fine,
-    /// `diff --fail-over` found an op that got slower by more.
+    /// `diff --fail-over` found an op that got slower by more than the given share.
     Slower,
 }
 
@@ -35,8 +57,8 @@ impl From<Verdict> for ExitCode {
     }
 }
 
-pub(crate) fn run(args: Args) -> Result<Verdict, Failure> {
-    match args.command {
+pub(crate) fn run(command: Command) -> Result<Verdict, Failure> {
+    match command {
         Command::Report(args) => report::run(&args)?,
         Command::Tree(args) => tree::run(&args)?,
         Command::Flame(args) => flame::run(&args)?,
@@ -50,7 +72,7 @@ pub(crate) fn run(args: Args) -> Result<Verdict, Failure> {
     Ok(Verdict::Fine)
 }
 
-/// What the reader left out of a trace, in one line.
+/// One line that lists what the reader left out of a trace, if anything.
 fn left_out(trace: &TraceStore) -> Option<String> {
     let mut parts: Vec<(&str, &str)> = trace
         .metadata()
@@ -61,7 +83,7 @@ fn left_out(trace: &TraceStore) -> Option<String> {
     let parts: Vec<String> = parts
         .into_iter()
         .map(|(what, number)| {
-            // Behind the noun, which is in the plural whatever the number is.
+            // The nouns are plural, so the number follows in brackets: it may be 1.
             let number = number.parse().map_or_else(|_| number.to_owned(), count);
             printable(&format!("{what} ({number})"))
         })

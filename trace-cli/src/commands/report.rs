@@ -1,8 +1,22 @@
 //! `optrace report`: where the time went.
 
-use crate::args::{Format, ReportArgs};
+use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// The trace, or `-` for standard input
+    pub(crate) file: PathBuf,
+    /// With `--format csv`: one row per op and input shapes instead of one row per op
+    #[arg(long)]
+    pub(crate) by_shape: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) layout: Layout,
+}
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;

@@ -1,36 +1,47 @@
 //! `optrace timeline`: when each thread and stream was busy.
 
-use crate::args::{Format, TimelineArgs};
+use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use trace_runtime::analyze::Intervals;
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 use trace_runtime::{TraceStore, TraceView as _};
 
-/// How full a stretch of time is, from nothing to all of it.
+/// Characters for the busy share of a time slice, from none to all of it.
 const FILL: [char; 5] = ['·', '░', '▒', '▓', '█'];
-/// What the other columns and the gaps of the table take.
+/// Columns of text that the table needs beside the picture.
 const BESIDE: usize = 48;
 
-/// One row: a thread of a rank, or a stream of a device.
-struct Row {
+/// A thread of a rank, or a stream of a device.
+struct Lane {
     name: String,
     entries: usize,
     busy: Intervals,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct TimelineArgs {
+    /// The trace, or `-` for standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) layout: Layout,
+}
+
 pub(super) fn run(args: &TimelineArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;
-    let rows = rows(&trace);
-    let start = rows
+    let lanes = lanes(&trace);
+    let start = lanes
         .iter()
-        .filter_map(|row| row.busy.as_slice().first())
+        .filter_map(|lane| lane.busy.as_slice().first())
         .map(|&(start, _)| start)
         .min();
-    let end = rows
+    let end = lanes
         .iter()
-        .filter_map(|row| row.busy.as_slice().last())
+        .filter_map(|lane| lane.busy.as_slice().last())
         .map(|&(_, end)| end)
         .max();
     let (start, end) = (start.unwrap_or(0), end.unwrap_or(0));
@@ -40,18 +51,18 @@ pub(super) fn run(args: &TimelineArgs) -> Result<(), Failure> {
 
     let plain = matches!(args.layout.format, Format::Csv | Format::Json);
     let table = if plain {
-        figures(&rows)
+        figures(&lanes)
     } else {
-        pictures(&rows, start, span, columns, args.layout.rows)
+        pictures(&lanes, start, span, columns, args.layout.rows)
     };
     let line = format!(
         "{} from the first start to the last end, left to right",
         prose(&duration(span))
     );
-    output::tables(&args.layout, &line, &[table], || json(&rows))
+    output::tables(&args.layout, &line, &[table], || json(&lanes))
 }
 
-fn rows(trace: &TraceStore) -> Vec<Row> {
+fn lanes(trace: &TraceStore) -> Vec<Lane> {
     let mut threads = BTreeMap::<_, Vec<(i64, i64)>>::new();
     for view in trace.views() {
         let spans = threads.entry((view.rank(), view.thread())).or_default();
@@ -62,7 +73,7 @@ fn rows(trace: &TraceStore) -> Vec<Row> {
         .map(|(rank, _)| rank)
         .collect::<std::collections::BTreeSet<_>>()
         .len();
-    let mut rows: Vec<Row> = threads
+    let mut lanes: Vec<Lane> = threads
         .into_iter()
         .map(|((rank, thread), spans)| {
             let named = thread.and_then(|thread| trace.thread_name(thread));
@@ -71,7 +82,7 @@ fn rows(trace: &TraceStore) -> Vec<Row> {
                 (None, Some(thread)) => format!("thread {thread}"),
                 (None, None) => "no thread".to_owned(),
             };
-            Row {
+            Lane {
                 name: match rank {
                     Some(rank) if ranks > 1 => format!("{rank}: {name}"),
                     _ => name,
@@ -81,12 +92,12 @@ fn rows(trace: &TraceStore) -> Vec<Row> {
             }
         })
         .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.busy.length()));
-    rows
+    lanes.sort_by_key(|lane| std::cmp::Reverse(lane.busy.length()));
+    lanes
 }
 
-fn pictures(rows: &[Row], start: i64, span: u64, columns: usize, limit: usize) -> Table {
-    let more = rows.len().saturating_sub(limit);
+fn pictures(lanes: &[Lane], start: i64, span: u64, columns: usize, limit: usize) -> Table {
+    let more = lanes.len().saturating_sub(limit);
     Table {
         title: "busy".to_owned(),
         columns: vec![
@@ -95,14 +106,14 @@ fn pictures(rows: &[Row], start: i64, span: u64, columns: usize, limit: usize) -
             Column::number("busy", 0),
             Column::number("%", 0),
         ],
-        rows: rows
+        rows: lanes
             .iter()
             .take(limit)
-            .map(|row| {
-                let busy = row.busy.length();
+            .map(|lane| {
+                let busy = lane.busy.length();
                 vec![
-                    row.name.clone(),
-                    picture(&row.busy, start, span, columns),
+                    lane.name.clone(),
+                    picture(&lane.busy, start, span, columns),
                     duration(busy),
                     percent(busy as f64 / span.max(1) as f64),
                 ]
@@ -113,10 +124,10 @@ fn pictures(rows: &[Row], start: i64, span: u64, columns: usize, limit: usize) -
     }
 }
 
-/// How full each of `columns` equal stretches of time is.
+/// The busy share of each of `columns` equal time slices, one character each.
 fn picture(busy: &Intervals, start: i64, span: u64, columns: usize) -> String {
     let mut filled = vec![0_u128; columns];
-    // In units of a nanosecond over the number of columns, so that each column is `span` units wide.
+    // In units of 1 ns / `columns`, so that each column is exactly `span` units wide.
     let width = u128::from(span.max(1));
     for &(from, to) in busy.as_slice() {
         let mut at = u128::from(from.abs_diff(start)) * columns as u128;
@@ -131,20 +142,20 @@ fn picture(busy: &Intervals, start: i64, span: u64, columns: usize) -> String {
         }
     }
     let glyph = |filled: u128| match (filled * 4).div_ceil(width) {
-        // Full is full: a hair's breadth of idling shows.
+        // The full block is for slices without any idle time.
         4 if filled < width => FILL[3],
         level => FILL[(level as usize).min(4)],
     };
     filled.into_iter().map(glyph).collect()
 }
 
-fn figures(rows: &[Row]) -> Table {
-    let row = |row: &Row| {
-        let spans = row.busy.as_slice();
+fn figures(lanes: &[Lane]) -> Table {
+    let row = |lane: &Lane| {
+        let spans = lane.busy.as_slice();
         vec![
-            row.name.clone(),
-            row.entries.to_string(),
-            row.busy.length().to_string(),
+            lane.name.clone(),
+            lane.entries.to_string(),
+            lane.busy.length().to_string(),
             spans.first().map_or(0, |&(start, _)| start).to_string(),
             spans.last().map_or(0, |&(_, end)| end).to_string(),
         ]
@@ -161,24 +172,24 @@ fn figures(rows: &[Row]) -> Table {
             .into_iter()
             .map(|name| Column::number(name, 0))
             .collect(),
-        rows: rows.iter().map(row).collect(),
+        rows: lanes.iter().map(row).collect(),
         ..Table::default()
     }
 }
 
-fn json(rows: &[Row]) -> Result<String, serde_json::Error> {
-    let rows: Vec<_> = rows
+fn json(lanes: &[Lane]) -> Result<String, serde_json::Error> {
+    let lanes: Vec<_> = lanes
         .iter()
-        .map(|row| {
+        .map(|lane| {
             serde_json::json!({
-                "thread": row.name,
-                "entries": row.entries,
-                "busy_ns": row.busy.length(),
-                "busy": row.busy.as_slice(),
+                "thread": lane.name,
+                "entries": lane.entries,
+                "busy_ns": lane.busy.length(),
+                "busy": lane.busy.as_slice(),
             })
         })
         .collect();
-    serde_json::to_string(&rows)
+    serde_json::to_string(&lanes)
 }
 
 #[cfg(test)]
@@ -186,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_is_as_full_as_its_stretch_of_time() {
+    fn a_column_shows_the_busy_share_of_its_time_slice() {
         let busy = |spans: &[(i64, i64)]| spans.iter().copied().collect::<Intervals>();
         assert_eq!(picture(&busy(&[(10, 20), (30, 31)]), 10, 40, 4), "█·░·");
         assert_eq!(picture(&busy(&[(0, 99)]), 0, 100, 1), "▓");

@@ -1,13 +1,30 @@
 //! `optrace tree`: which op calls which.
 
-use crate::args::{Format, TreeArgs};
+use crate::args::{Format, Layout, Reading, share};
 use crate::failure::Failure;
 use crate::{input, output};
+use std::path::PathBuf;
 use trace_runtime::analyze::{CallNode, CallTree, call_tree};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 
-/// Deeper ops are not moved further in: their names would leave the screen.
+/// Ops below this depth are not indented further: their names would leave the screen.
 const DEEPEST_INDENT: usize = 24;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TreeArgs {
+    /// The trace, or `-` for standard input
+    pub(crate) file: PathBuf,
+    /// Hide ops that are nested deeper than this
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<usize>,
+    /// Hide ops that take less than this share of the time
+    #[arg(long, value_name = "PERCENT", default_value = "0.5%", value_parser = share)]
+    pub(crate) min: f64,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) layout: Layout,
+}
 
 pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;
@@ -39,21 +56,21 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
         rows,
         footer: (hidden > 0).then(|| {
             format!(
-                "and {hidden} calls below {} of the time or deeper than asked for",
+                "and {hidden} calls that take less than {} of the time or are nested deeper than `--depth`",
                 percent(args.min)
             )
         }),
         footnote: None,
     };
-    let line = format!("{} of ops, by who called them", prose(&duration(whole)));
+    let line = format!("{} in ops, by caller", prose(&duration(whole)));
     output::tables(&args.layout, &line, &[table], || {
         let nodes = shown.iter().map(|&node| node.clone()).collect();
         serde_json::to_string_pretty(&CallTree { nodes })
     })
 }
 
-/// The nodes that are large and shallow enough. What is below a hidden one is smaller still, unless it
-/// ran elsewhere, and is hidden with it.
+/// The nodes that are large and shallow enough. The children of a hidden node are hidden too, even one
+/// that ran on another thread and took longer than its parent.
 fn shown<'a>(tree: &'a CallTree, args: &TreeArgs, whole: u64) -> Vec<&'a CallNode> {
     let least = whole as f64 * args.min;
     let mut hidden_from = usize::MAX;

@@ -1,7 +1,7 @@
-//! `optrace` as a process: what it is given, what it says, how it ends.
+//! Runs `optrace` as a process and collects its output and exit code.
 #![allow(
     dead_code,
-    reason = "each test file is a program of its own and uses a part of this"
+    reason = "each test file is a separate program and uses a part of this"
 )]
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A folder that is gone after the test.
+/// A temporary folder, deleted after the test.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -56,9 +56,9 @@ impl Ended {
         self.out
     }
 
-    /// What it said of its trouble, in one line and nowhere else.
+    /// The one line on standard error; the exit code must be 2 and standard output empty.
     #[track_caller]
-    pub(crate) fn trouble(self) -> String {
+    pub(crate) fn failed(self) -> String {
         assert_eq!((self.code, self.out.as_str()), (2, ""), "{}", self.err);
         assert_eq!(self.err.lines().count(), 1, "{}", self.err);
         self.err
@@ -101,8 +101,8 @@ pub(crate) fn optrace_reading(args: &[&str], input: &[u8]) -> Ended {
     ended(child.wait_with_output().expect("it ends"))
 }
 
-/// Runs it with somebody at the other end who reads nothing and leaves.
-pub(crate) fn optrace_unheard(args: &[&str]) -> Ended {
+/// Runs it with a standard output that is closed at once.
+pub(crate) fn optrace_into_closed_pipe(args: &[&str]) -> Ended {
     let mut child = command(args)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -114,7 +114,7 @@ pub(crate) fn optrace_unheard(args: &[&str]) -> Ended {
     ended
 }
 
-/// Two steps of a small network, as torch writes them.
+/// Eight steps of a small network, as torch writes them.
 pub(crate) fn torch_trace(slowdown: u32) -> String {
     let mut events = vec![
         r#"{"ph":"M","name":"thread_name","pid":5,"tid":5,"ts":0,"args":{"name":"main"}}"#
