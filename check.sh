@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Everything a change must pass, as CI runs it: formatting, lints, tests, docs, and the build with tracing
-# compiled out. Needs a Rust toolchain and nothing else. The default members only: heavy libraries have
-# `scripts/heavy.sh`, examples `scripts/examples.sh` and features `scripts/features.sh`.
+# Everything that a change must pass: formatting, lints, tests, docs, and the build with tracing compiled
+# out. Needs a Rust toolchain and nothing else. Builds the default members only: `.ci/run` adds the heavy
+# libraries (`scripts/heavy.sh`), the examples (`scripts/examples.sh`) and the features (`scripts/features.sh`).
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -22,8 +22,14 @@ RUSTDOCFLAGS='-D warnings' cargo doc --no-deps
 step 'tracing compiled out'
 cargo clippy -p trace-runtime --no-default-features -- -D warnings
 cargo test -p trace-suite --no-default-features
-if cargo tree -p trace-runtime --no-default-features -e normal | grep -E ' (syn|quote|proc-macro2) v'; then
-    echo 'the build without `enabled` must not compile syn, quote or proc-macro2' >&2
+# In a variable, so that a failure of `cargo tree` fails the check.
+tree=$(cargo tree -p trace-runtime --no-default-features -e normal)
+if ! grep -q '^trace-runtime v' <<<"$tree"; then
+    printf 'unexpected output of `cargo tree`:\n%s\n' "$tree" >&2
+    exit 1
+fi
+if grep -E ' (syn|quote|proc-macro2) v' <<<"$tree"; then
+    echo 'without the feature `enabled`, syn, quote and proc-macro2 must not be built' >&2
     exit 1
 fi
 

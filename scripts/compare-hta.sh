@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Times `optrace` and HolisticTraceAnalysis on the same files in one run: loading, by kernel or op, busy
-# and idle time, communication overlap. Then scales a file up by repetition: time and memory must grow
-# with it. Needs python3 and network access for the first run, and ../shared/traces (or the folder given).
+# Times `optrace` and HolisticTraceAnalysis on the same files in one run: loading, time by kernel or op,
+# busy and idle time, communication overlap. Then repeats a file to larger sizes, to show how time and
+# memory grow. Needs python3, network access for the first run, and ../shared/traces (or the folder given).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 traces=${1:-../shared/traces}
 if [ ! -f "$traces/diff_control.json.gz" ]; then
-  echo "compare-hta: skipped, there is no $traces/diff_control.json.gz"
-  exit 0
+  echo "skipped: $traces/diff_control.json.gz does not exist"
+  exit 77
 fi
 venv=${HTA_VENV:-${TMPDIR:-/tmp}/hta-venv}
 if [ ! -x "$venv/bin/python" ]; then

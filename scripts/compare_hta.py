@@ -3,10 +3,10 @@
 Called by compare-hta.sh with the folder of the traces, a folder for plain copies and the folder of
 the built programs. Rounds alternate, so that a busy machine slows both, and medians are compared.
 
-Both read the same `.json.gz` files and answer the same questions of each: time by kernel or op, busy
-and idle, overlap. HTA runs in this process, its imports not counted, one file after the other: it uses
-more processes for ranks of one job only. Ours is a new process each time, its start counted, with a
-thread for each file; processor time adds them up.
+Both read the same `.json.gz` files and compute the same figures for each: time by kernel or op, busy
+and idle time, overlap. HTA runs in this process, one file after the other, and its imports are not
+counted; it uses several processes only for the ranks of one job. optrace is a new process each time,
+its start is counted, and it uses one thread per file. Processor time is the sum over threads.
 """
 
 import json
@@ -40,7 +40,7 @@ def children_cpu():
 
 
 def timed(work):
-    """Seconds by the clock and of processor time, here and in processes that ended meanwhile."""
+    """Wall-clock and processor seconds of `work`, including child processes that ended."""
     wall, cpu, children = time.perf_counter(), time.process_time(), children_cpu()
     work()
     cpu = time.process_time() - cpu + children_cpu() - children
@@ -60,7 +60,7 @@ def run(*command):
 
 
 def ours():
-    """The same four answers in one process, gunzip, start and all."""
+    """The same four figures in one process, including its start and decompression."""
     run(f"{RELEASE}/examples/time_read", *(f"{TRACES}/{name}.json.gz" for name, _ in FILES))
 
 
@@ -70,7 +70,7 @@ def whole_report():
 
 
 def scaled(name, times):
-    """A trace repeated one after the other, each copy later by its span."""
+    """A trace repeated `times` times, each copy after the previous one."""
     with open(f"{WORK}/{name}.json") as file:
         text = file.read()
     head, body = text.split('"traceEvents": [', 1)
@@ -98,19 +98,19 @@ rounds = [[timed(work) for work in (hta, ours, whole_report)] for _ in range(ROU
 middle = [tuple(statistics.median(times) for times in zip(*of_one)) for of_one in zip(*rounds)]
 print(f"{count:,} events in two files, gzip; medians of {ROUNDS} alternating rounds")
 print(f"  {'':42} {'clock':>10} {'processor':>10}   {'events/s':>10}   faster by clock, processor")
-for name, (wall, cpu) in zip(("HTA 0.5.0", "ours: load, by op, busy/idle, overlap", "optrace report, all of it"), middle):
+for name, (wall, cpu) in zip(("HTA 0.5.0", "ours: load, by op, busy/idle, overlap", "optrace report, complete"), middle):
     print(
         f"  {name:42} {wall * 1e3:7.0f} ms {cpu * 1e3:7.0f} ms   {count / wall:10,.0f}"
         f"   {middle[0][0] / wall:5.0f} ×  {middle[0][1] / cpu:5.0f} ×"
     )
 
-print("diff_control repeated, plain JSON, the same answers")
+print("diff_control repeated, plain JSON, the same figures")
 for scale in SCALES:
     path, number = scaled("diff_control", scale)
     size = os.path.getsize(path)
-    said = []
-    wall, cpu = min(timed(lambda: said.append(run(f"{RELEASE}/examples/time_read", path))) for _ in range(2))
-    peak = int(said[-1].split()[-1]) * 1024
+    printed = []
+    wall, cpu = min(timed(lambda: printed.append(run(f"{RELEASE}/examples/time_read", path))) for _ in range(2))
+    peak = int(printed[-1].split()[-1]) * 1024
     print(
         f"  {number:9,} events {size / 1e6:6.0f} MB {wall * 1e3:7.0f} ms {cpu * 1e3:7.0f} ms"
         f"   {number / cpu:10,.0f} events per processor second   peak {peak / size:.2f} × the file"

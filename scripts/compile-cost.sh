@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What an attribute costs at compile time: `cargo check` of the same 1,000 functions, plain and annotated with
-# `#[traced_op]` (on and off), `#[tracing::instrument]`, `#[fastrace::trace]` and `#[hotpath::measure]`, measured
-# in turns, and the clean build of each macro crate. Prints medians of processor time.
+# Measures the compile time of an attribute: `cargo check` of the same 1,000 functions, plain and annotated with
+# `#[traced_op]` (on and off), `#[tracing::instrument]`, `#[fastrace::trace]` and `#[hotpath::measure]`, in
+# alternating rounds, and a clean build of each macro crate. Prints medians of processor time.
 #
 # usage: scripts/compile-cost.sh [rounds, default 7] [functions, default 1000]
 set -euo pipefail
@@ -68,7 +68,7 @@ crate() { # directory, dependency line, source on stdin
     cat >"$1/src/lib.rs"
 }
 
-# Processor time of the command and its children: what else the machine does hardly shows in it.
+# Processor time of the command and its children, which other load on the machine hardly changes.
 seconds() {
     local TIMEFORMAT='%U %S'
     { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ printf "%.3f\n", $1 + $2 }'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every example of the root package in release mode, with tracing and one without; each checks its
-# own numbers and fails if they are wrong. The traces that they write are compared with the known graph.
+# Runs every example of the root package in release mode, and one also with tracing compiled out. Each
+# checks its results and fails if they are wrong. The traces that they write must match the graph.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ run quickstart
 run transformer
 run train_mlp
 run pipeline
-echo '== the traces that they wrote'
+echo '== the written traces'
 cargo test --quiet --release --test graph_transformer --test graph_pipeline -- --ignored
 run rayon_conv
 run opt_out

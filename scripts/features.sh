@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lints trace-runtime without any feature, with each feature alone, and with all of them together; and
-# tests the command with what it leaves out by default.
+# Lints trace-runtime without features, with each feature alone and with all of them, and tests the
+# features of `optrace` that are off by default.
 # `scripts/features.sh light` leaves out the libraries that take minutes to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ if [ "${1:-all}" != light ]; then
     features+=("${heavy[@]}")
 fi
 
-# In the profile of `scripts/heavy.sh`, which has the build scripts and macros of the libraries by then.
+# In the release profile, for which `scripts/heavy.sh` has built the libraries' build scripts and macros.
 check() {
     echo "trace-runtime, features: ${1:-none} (after $SECONDS s)"
     cargo clippy --quiet --release --package trace-runtime --no-default-features --features "$1" -- -D warnings

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests and runs what needs a heavy library: the integrations, and the examples that are packages of
-# their own. All packages in one go and in one profile, so that each library is built once; what a
-# feature brings by itself is seen by `scripts/features.sh`.
+# Tests the packages that depend on a library that takes minutes to build: integrations/ and the examples
+# that are separate packages. All in one command and one profile, so that each library is built once.
+# `scripts/features.sh` checks each feature alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,9 +15,9 @@ step lints
 cargo clippy --quiet --release "${packages[@]}" --all-targets -- -D warnings
 step tests
 cargo test --quiet --release "${packages[@]}"
-step 'what each library says, inside the crate'
+step 'unit tests of each library'
 cargo test --quiet --release "${packages[@]}" --package trace-runtime --lib tensors::
-# `cargo run` would choose the features of one package alone, and build its library again.
+# Not by `cargo run`, which would select the features of one package and build its library again.
 for example in candle_model burn_model; do
     step "$example"
     "${CARGO_TARGET_DIR:-target}/release/$example"

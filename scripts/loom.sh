@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every interleaving of one thread writing a chunk and another one reading it.
+# Tests every interleaving of a thread that writes a chunk and a thread that reads it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom \

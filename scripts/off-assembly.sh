@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# With the feature off an annotated kernel is the kernel: the release assembly of tests/crates/kernels.rs is the
-# same, byte for byte, with the attributes and without them. With the feature on it must differ, or the
-# comparison compares nothing.
+# With the feature off an annotated function is compiled like the plain one: the release assembly of
+# tests/crates/kernels.rs is the same, byte for byte, with the attributes and without them. With the feature on
+# it must differ, or the comparison proves nothing.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=${CARGO_TARGET_DIR:-$root/target}/off-assembly
@@ -24,29 +24,29 @@ trace-runtime = { path = "$root/trace-runtime", default-features = false }
 TOML
 echo 'pub mod kernels;' >"$work/src/lib.rs"
 
-assembly() { # where to put it, further arguments of cargo
+assembly() { # output file, further arguments of cargo
     local out=$1
     shift
     find "$work/target" -name 'kernels-*.s' -delete 2>/dev/null || true
     (cd "$work" && cargo rustc --quiet --release "$@" -- --emit asm -C codegen-units=1)
-    # Some names have a hash of the source in them, which is not the same source.
+    # Some names contain a hash of the source, which differs.
     sed -E 's/17h[0-9a-f]{16}E/17hE/g; s/\.Lanon\.[0-9a-f]{32}/.Lanon/g' \
         "$(find "$work/target" -name 'kernels-*.s' | head -1)" >"$out"
 }
 
-# Small functions are otherwise left to the crates that call them.
+# `inline(never)`, because small functions are not compiled in their own crate.
 kept='s/^(\s*)(pub (?:async )?fn|fn) /$1#[inline(never)] $2 /mg'
 perl -0pe "$kept" "$root/tests/crates/kernels.rs" >"$work/src/kernels.rs"
 assembly "$work/annotated.s"
 assembly "$work/recorded.s" --features enabled
-# Every attribute becomes as many empty lines: panics keep their line numbers.
+# Every attribute becomes as many empty lines, so that panics have the same line numbers.
 perl -0pe "$kept"'; s/#\[traced_op(\((?:[^()]|(?1))*\))?\]/"\n" x ($& =~ tr|\n||)/ge' \
     "$root/tests/crates/kernels.rs" | sed 's/, traced_op, /, /' >"$work/src/kernels.rs"
 assembly "$work/plain.s"
 
 count=$(grep -c '@function' "$work/plain.s")
 if [ "$count" -lt 20 ]; then
-    echo "only $count functions in the assembly; nothing to compare" >&2
+    echo "only $count functions in the assembly: too few to compare" >&2
     exit 1
 fi
 if cmp -s "$work/plain.s" "$work/recorded.s"; then
@@ -55,7 +55,7 @@ if cmp -s "$work/plain.s" "$work/recorded.s"; then
 fi
 if ! diff -u "$work/plain.s" "$work/annotated.s" >"$work/difference"; then
     head -40 "$work/difference"
-    echo "with the feature off the annotated kernels are not the plain ones" >&2
+    echo "with the feature off the annotated functions differ from the plain ones" >&2
     exit 1
 fi
 echo "$count functions, $(wc -l <"$work/plain.s") lines of assembly: identical"

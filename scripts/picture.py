@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws what the README's first command prints on a terminal: docs/report.svg, and its flame graph docs/flame.svg.
+"""Draws the terminal output of the README's first command as docs/report.svg, and its flame graph as docs/flame.svg.
 
     scripts/picture.py
 
-Runs the example in a pseudo-terminal, because colours are for terminals, and writes its text as SVG. Of several
-runs the quickest is drawn: the others were disturbed.
+Runs the example in a pseudo-terminal, because colours are used only on terminals, and writes its text as SVG. The
+fastest of several runs is drawn, because it has the least noise.
 """
 import os
 import pathlib
@@ -18,7 +18,7 @@ COMMAND = ["cargo", "run", "--quiet", "--release", "--example", "transformer"]
 RUNS = 7
 FLAME = pathlib.Path("traces-out/transformer/flame.svg")
 CHAR, LINE, PAD = 7.8, 17, 16
-# Select graphic rendition parameter to class; anything else ends up as plain text.
+# SGR escape parameter to CSS class; text with any other parameter is plain.
 CLASSES = {"1": "b", "2": "d", "31": "r", "32": "g", "33": "y", "36": "c"}
 STYLE = """
 text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #d6dae0; white-space: pre }
@@ -46,8 +46,7 @@ def spans(line):
     for part in re.split(r"(\x1b\[[0-9;]*m)", line):
         code = re.fullmatch(r"\x1b\[([0-9;]*)m", part)
         if code:
-            known = [CLASSES[one] for one in code[1].split(";") if one in CLASSES]
-            kind = " ".join(known)
+            kind = " ".join(CLASSES[one] for one in code[1].split(";") if one in CLASSES)
         elif part:
             yield kind, part
 
@@ -61,7 +60,7 @@ def draw(lines):
     for row, line in enumerate(lines):
         column, y = 0, PAD + LINE * row + 12
         for kind, text in spans(line):
-            # Each word at its own column: tables stay aligned whatever font there is.
+            # Each word is placed at its column, so that tables are aligned in any font.
             for word in re.finditer(r"\S+(?: \S+)*", text):
                 x = PAD + CHAR * (column + word.start())
                 attribute = f' class="{kind}"' if kind else ""
@@ -75,7 +74,7 @@ def draw(lines):
 
 
 def shown(output):
-    """The answer, the tables of ops, who called whom, and the last word; not the tables between them."""
+    """The first line, the tables of ops, the call tree and the last line, without the tables in between."""
     tables, rest = output.split("\x1b[1mDevices", 1)
     tree = rest[rest.index("\x1b[1mWhich op called which") :]
     tree = tree[: tree.index("Written:")]
@@ -89,7 +88,7 @@ def main():
         start = time.monotonic()
         output = terminal_output()
         runs.append((time.monotonic() - start, output, FLAME.read_text(encoding="utf-8")))
-    _, output, flame = min(runs[1:])  # the first one may have compiled
+    _, output, flame = min(runs[1:])  # the first one may include compiling
     prompt = "\x1b[2m$\x1b[0m " + " ".join(word for word in COMMAND if word != "--quiet")
     docs = pathlib.Path("docs")
     docs.mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the crates in tests/crates with every lint they turn on, with the feature on and off, and runs them.
+# Lints and tests the crates in tests/crates, which turn on strict lints, with the feature on and off.
 set -euo pipefail
 cd "$(dirname "$0")/../tests/crates"
 cargo clippy --quiet --all-targets

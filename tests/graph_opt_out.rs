@@ -1,4 +1,4 @@
-//! A graph is recorded with the feature, and left alone without it; this file runs either way.
+//! With the feature `enabled` a graph is recorded, without it nothing is. This file is tested both ways.
 
 #[path = "../examples/opt_out/graph.rs"]
 mod graph;
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use trace_runtime::{RecordedExecutionTrace, Session, record};
 
 #[test]
-fn the_feature_decides_whether_a_session_has_anything() {
+fn the_feature_decides_whether_a_session_records() {
     let session = Session::start().expect("no other session");
     let sum = graph::sum_of_squares(&[1.0, 2.0, 3.0]);
     check(sum, &session.finish());
 }
 
 #[test]
-fn the_feature_decides_whether_a_closure_has_anything() {
+fn the_feature_decides_whether_a_closure_is_recorded() {
     let (sum, trace) = record(|| graph::sum_of_squares(&[1.0, 2.0, 3.0]));
     check(sum, &trace);
 }

@@ -1,4 +1,4 @@
-//! The trace of several devices names each of them, and shows their communication inside the step that
+//! A trace of several devices: each entry has its device, and communication is a child of the step that
 //! waits for it.
 #![cfg(feature = "enabled")]
 
@@ -13,7 +13,7 @@ use trace_runtime::{OpKind, RecordedExecutionTrace, RecordedTraceEntry, Session,
 const ROWS: [usize; 3] = [8, 24, 8];
 const STEPS: usize = 2;
 
-/// The only test with a session, because one records every thread of the process.
+/// The only test with a session: a session records every thread of the process.
 #[test]
 fn devices_compute_their_rows_and_sum_their_gradients() {
     let session = Session::start().expect("no other session");
@@ -25,7 +25,7 @@ fn devices_compute_their_rows_and_sum_their_gradients() {
             .iter()
             .all(|weight| weight.iter().all(|x| x.is_finite()))
     );
-    // Each device adds up the same numbers in an order of its own.
+    // Each device adds the same numbers in a different order.
     for other in &weights[1..] {
         assert!(other.abs_diff_eq_all(&weights[0]));
     }
@@ -33,7 +33,7 @@ fn devices_compute_their_rows_and_sum_their_gradients() {
 }
 
 #[test]
-#[ignore = "reads what the example wrote: `scripts/examples.sh` runs it"]
+#[ignore = "reads a file that the example writes: `scripts/examples.sh` runs it"]
 fn the_trace_that_the_example_wrote_is_the_graph() {
     let trace = RecordedExecutionTrace::read("traces-out/pipeline/trace.json")
         .expect("run the example first");

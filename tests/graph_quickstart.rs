@@ -1,4 +1,4 @@
-//! The first thing that a reader copies.
+//! The example that users copy first.
 #![cfg(feature = "enabled")]
 
 #[allow(dead_code, reason = "its `main` prints")]

@@ -1,4 +1,4 @@
-//! What a rayon pool does for an op is recorded inside that op, whichever thread does it.
+//! Work that an op gives to a rayon pool is recorded as its children, on whatever thread it runs.
 #![cfg(feature = "enabled")]
 
 #[path = "../examples/rayon_conv/graph.rs"]
@@ -17,7 +17,7 @@ const DIMS: Dims = Dims {
     kernel: 3,
 };
 
-/// One test, because a session records every thread of the process.
+/// The only test: a session records every thread of the process.
 #[test]
 fn every_image_is_a_child_of_the_convolution_and_the_result_is_right() {
     let pool = rayon::ThreadPoolBuilder::new()
@@ -45,7 +45,7 @@ fn every_image_is_a_child_of_the_convolution_and_the_result_is_right() {
     assert_eq!(tree::counts(&trace), expected);
     assert_eq!(tree::depth(&trace), 3);
     for image in tree::of(&trace, "conv_image") {
-        assert_eq!(tree::around(&trace, image), Some("conv2d"));
+        assert_eq!(tree::caller(&trace, image), Some("conv2d"));
         let patch = DIMS.channels * DIMS.kernel * DIMS.kernel;
         assert_eq!(
             image.input_shapes,

@@ -1,4 +1,4 @@
-//! The trace of the transformer is the graph that its configuration describes.
+//! The trace of the transformer has the ops, nesting and shapes that follow from its configuration.
 #![cfg(feature = "enabled")]
 
 #[path = "../examples/transformer/graph.rs"]
@@ -36,7 +36,7 @@ fn the_trace_is_the_graph() {
 }
 
 #[test]
-#[ignore = "reads what the example wrote: `scripts/examples.sh` runs it"]
+#[ignore = "reads a file that the example writes: `scripts/examples.sh` runs it"]
 fn the_trace_that_the_example_wrote_is_the_graph() {
     let trace = RecordedExecutionTrace::read("traces-out/transformer/trace.json")
         .expect("run the example first");
@@ -45,7 +45,7 @@ fn the_trace_that_the_example_wrote_is_the_graph() {
     check_products(&trace, &Run::EXAMPLE);
 }
 
-/// Every op of the graph is there as often as it runs.
+/// Each op of the graph has as many entries as it has runs.
 fn check_counts(trace: &RecordedExecutionTrace, run: &Run) {
     let passes = run.written;
     let blocks = passes * run.config.layers;
@@ -69,11 +69,11 @@ fn check_counts(trace: &RecordedExecutionTrace, run: &Run) {
     assert_eq!(tree::counts(trace), expected);
 }
 
-/// Ops lie in one another as the calls do.
+/// Ops are nested as the calls are.
 fn check_nesting(trace: &RecordedExecutionTrace) {
     assert_eq!(tree::depth(trace), 5);
     for entry in &trace.entries {
-        let around = tree::around(trace, entry);
+        let caller = tree::caller(trace, entry);
         let expected: &[Option<&str>] = match entry.operation.as_str() {
             "generate" => &[None],
             "forward" | "sample" => &[Some("generate")],
@@ -86,8 +86,8 @@ fn check_nesting(trace: &RecordedExecutionTrace) {
             other => panic!("`{other}` is not in the graph"),
         };
         assert!(
-            expected.contains(&around),
-            "{} in {around:?}",
+            expected.contains(&caller),
+            "{} in {caller:?}",
             entry.operation
         );
     }
@@ -106,7 +106,7 @@ fn check_products(trace: &RecordedExecutionTrace, run: &Run) {
     tree::assert_matmuls_follow_the_formula(trace);
 }
 
-/// The two factors of every product of one pass over `new` tokens behind `before` others, in order.
+/// The two factors of every product of one pass over `new` tokens that follow `before` others, in order.
 fn products(config: &Config, new: usize, before: usize) -> Vec<[[usize; 2]; 2]> {
     let &Config {
         width,

@@ -1,4 +1,4 @@
-//! Two annotated functions, one inside the other, and one that is not.
+//! Two annotated functions, one of which calls the other, and a plain one to compare with.
 
 use trace_runtime::traced_op;
 
@@ -13,7 +13,7 @@ pub(crate) fn square(x: &[f32]) -> f32 {
     x[0] * x[0]
 }
 
-#[allow(dead_code, reason = "the comparison is the example's, not the test's")]
+#[allow(dead_code, reason = "used by the example, not by the test")]
 #[inline(never)]
 pub(crate) fn plain_square(x: &[f32]) -> f32 {
     x[0] * x[0]

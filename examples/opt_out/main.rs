@@ -1,4 +1,4 @@
-//! The same graph with tracing built in and built out.
+//! The same graph with tracing and with tracing compiled out.
 //!
 //! ```text
 //! cargo run --release --example opt_out
@@ -27,15 +27,17 @@ fn main() -> Result<(), SessionError> {
         "A call while nothing records, loop included: plain {plain:.2} ns, annotated {annotated:.2} ns."
     );
     if cfg!(feature = "enabled") {
-        println!("Build with `--no-default-features` and the annotated function is the plain one.");
+        println!(
+            "With `--no-default-features` the annotated function is compiled like the plain one."
+        );
     } else {
-        println!("`#[traced_op]` left the functions as they were written, and syn was not built.");
+        println!("`#[traced_op]` returned the functions unchanged, and syn was not built.");
     }
     Ok(())
 }
 
-/// Nanoseconds per call of each, in the best of several rounds: the others were disturbed. Rounds take
-/// turns, so that neither has the quieter half of the time.
+/// Nanoseconds per call of each function, in the fastest of several rounds. The rounds alternate, so
+/// that noise on the machine affects both alike.
 fn fastest_ns(mut one: impl FnMut() -> f32, mut other: impl FnMut() -> f32) -> (f64, f64) {
     let mut best = (f64::INFINITY, f64::INFINITY);
     for _ in 0..200 {

@@ -1,5 +1,5 @@
-//! Data-parallel training over several devices: each is a thread that computes and a thread that
-//! communicates, gradients are summed in a ring of channels, and one device has more rows than its share.
+//! Data-parallel training over several devices. Each device has a compute thread and a communication
+//! thread, gradients are summed in a ring of channels, and one device has more rows than its share.
 
 #[path = "../seeded/rng.rs"]
 mod rng;
@@ -15,11 +15,11 @@ use trace_runtime::{
 pub(crate) const INPUTS: usize = 256;
 pub(crate) const HIDDEN: usize = 512;
 pub(crate) const OUTPUTS: usize = 128;
-/// The rows of each device in the example, of which one has five times its share, and for how long.
+/// Rows per device and number of steps in the example. One device has five times as many rows.
 pub(crate) const EXAMPLE_ROWS: [usize; 4] = [64, 64, 320, 64];
 pub(crate) const EXAMPLE_STEPS: usize = 12;
 
-/// A matrix on one of the devices. One method makes it a tensor that is recorded with its device.
+/// A matrix on one of the devices. `TensorLike` makes it a tensor that is recorded with its device.
 #[derive(Clone)]
 pub(crate) struct DeviceTensor {
     values: Array2<f32>,
@@ -32,8 +32,8 @@ impl TensorLike for DeviceTensor {
     }
 }
 
-/// Trains for some steps; device `i` has `rows[i]` of the batch. Returns the first layer's weights as
-/// each device ends up with them.
+/// Trains for some steps; device `i` has `rows[i]` rows of the batch. Returns the final weights of the
+/// first layer on each device.
 pub(crate) fn train(rows: &[usize], steps: usize) -> Vec<Array2<f32>> {
     let mut rings = ring(rows.len());
     thread::scope(|scope| {
@@ -66,7 +66,7 @@ pub(crate) fn train(rows: &[usize], steps: usize) -> Vec<Array2<f32>> {
     })
 }
 
-/// What a device's communication thread is asked to sum over all devices.
+/// A request to the communication thread: sum a gradient over all devices.
 struct Reduction {
     gradient: DeviceTensor,
     parent: OpHandle,
@@ -87,7 +87,7 @@ impl Worker {
             values: Array2::from_shape_simple_fn((rows, columns), || rng.around_zero(deviation)),
             device,
         };
-        // Every device starts from the same weights and has data of its own.
+        // Every device starts from the same weights and has different data.
         let same = &mut Rng::seeded(1);
         let own = &mut Rng::seeded(100 + index as u64);
         Worker {
@@ -99,7 +99,7 @@ impl Worker {
         }
     }
 
-    // Of no device, because it only calls: what a device does is what is inside.
+    // Without a device, because it only calls other ops: those have one.
     #[traced_op(name = "step", kind = other)]
     fn step(&mut self) {
         let hidden = relu(matmul(&self.inputs, &self.first));
@@ -126,12 +126,12 @@ impl Worker {
         };
         self.submit
             .send(reduction)
-            .expect("the communication thread listens");
+            .expect("the communication thread is running");
         result
     }
 }
 
-/// A device's place in the ring.
+/// The two channels of a device in the ring.
 struct Link {
     next: Sender<Array2<f32>>,
     previous: Receiver<Array2<f32>>,
@@ -155,12 +155,12 @@ fn ring(devices: usize) -> Vec<Link> {
 fn communicate(link: &Link, submitted: &Receiver<Reduction>) {
     for reduction in submitted {
         let sum = in_op(&reduction.parent, || all_reduce(&reduction.gradient, link));
-        // A device that is done no longer waits for its sum.
+        // A device that has finished no longer receives its sum.
         drop(reduction.reply.send(sum));
     }
 }
 
-/// The sum of every device's `gradient`: each passes on what it got, once around the ring.
+/// The sum of `gradient` over all devices: each passes on what it receives, once around the ring.
 #[traced_op(kind = communication, bytes = 4 * gradient.values.len() * (link.devices - 1))]
 fn all_reduce(gradient: &DeviceTensor, link: &Link) -> DeviceTensor {
     let mut sum = gradient.clone();

@@ -1,4 +1,4 @@
-//! Data-parallel training over four devices, of which one has five times the work of the others.
+//! Data-parallel training over four devices; one has five times the work of the others.
 //!
 //! ```text
 //! cargo run --release --example pipeline
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Says which device the others wait for, and how much of their communication nothing hides.
+/// Prints which device the others wait for, and how much of their communication is exposed.
 fn name_the_slowest(trace: &RecordedExecutionTrace) {
     let mut devices = activity(trace).devices;
     devices.sort_by_key(|device| std::cmp::Reverse(device.compute_ns));
@@ -71,14 +71,13 @@ fn name_the_slowest(trace: &RecordedExecutionTrace) {
         duration(compute),
     );
     println!(
-        "They wait for it in `all_reduce`: {} each of communication that no computing hides, {} of their time.\n",
+        "They wait for it in `all_reduce`: {} each of exposed communication, {} of their time.\n",
         duration(exposed),
         percent(exposed as f64 / span.max(1) as f64),
     );
 }
 
-/// Makes each device a rank of its own and writes one file for each, as tools for distributed training
-/// read them.
+/// Makes each device a rank and writes one file per rank, as tools for distributed training expect.
 fn split_by_rank(mut trace: RecordedExecutionTrace) -> Result<(), Box<dyn Error>> {
     for entry in &mut trace.entries {
         let rank = entry

@@ -1,4 +1,4 @@
-//! A convolution whose images are worked on by a rayon pool, each as a child of the one op.
+//! A convolution whose images are computed by a rayon pool, each as a child of the one op.
 
 #[path = "../seeded/rng.rs"]
 mod rng;
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rng::Rng;
 use trace_runtime::{current_op, in_op, traced_op};
 
-/// How large a convolution is.
+/// The size of a convolution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dims {
     pub(crate) images: usize,
@@ -49,7 +49,7 @@ pub(crate) fn conv2d(images: &Array4<f32>, filters: &Array4<f32>) -> Array4<f32>
     );
 
     let mut result = Array4::zeros(output);
-    // A worker thread knows nothing of the op that it works for, unless it is told.
+    // Worker threads have no parent op by themselves; `in_op` gives them this one.
     let here = current_op();
     let pairs: Vec<_> = images.outer_iter().zip(result.outer_iter_mut()).collect();
     pairs.into_par_iter().for_each(|(image, mut slot)| {

@@ -1,4 +1,4 @@
-//! A convolution over a rayon pool: what the workers do stands inside the op that asked for it.
+//! A convolution over a rayon pool: the ops on worker threads are children of the op that started them.
 //!
 //! ```text
 //! cargo run --release --example rayon_conv

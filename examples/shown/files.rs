@@ -1,4 +1,4 @@
-//! A trace as files, and what opens them.
+//! Writes a trace to files.
 
 use std::error::Error;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use trace_runtime::RecordedExecutionTrace;
 use trace_runtime::export::{FlameGraph, PerfettoTrace, write};
 
-/// Writes the trace as JSON, for Perfetto and as a flame graph, and says where.
+/// Writes the trace as JSON, for Perfetto and as a flame graph, and prints the paths.
 pub(crate) fn write_all(name: &str, trace: &RecordedExecutionTrace) -> Result<(), Box<dyn Error>> {
     let folder = folder(name);
     fs::create_dir_all(&folder)?;
@@ -26,7 +26,7 @@ pub(crate) fn write_all(name: &str, trace: &RecordedExecutionTrace) -> Result<()
     Ok(())
 }
 
-/// Where an example's files go: below the current folder, in one that git ignores.
+/// The folder for the files of an example, below the current one; git ignores it.
 pub(crate) fn folder(name: &str) -> PathBuf {
     PathBuf::from("traces-out").join(name)
 }

@@ -1,5 +1,5 @@
-//! A trace on a terminal: the report, the slowest single executions, and which op called which.
-#![allow(dead_code, reason = "no graph shows everything")]
+//! Prints a trace: the report, the slowest single executions, and which op called which.
+#![allow(dead_code, reason = "each example uses a part of it")]
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -11,7 +11,7 @@ use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
 
 const WIDTH: usize = 100;
 
-/// Prints where the time went, with up to `rows` rows a table.
+/// Prints the report, with up to `rows` rows per table.
 pub(crate) fn print(trace: &RecordedExecutionTrace, rows: usize) {
     let style = TextStyle {
         width: WIDTH,
@@ -21,7 +21,7 @@ pub(crate) fn print(trace: &RecordedExecutionTrace, rows: usize) {
     println!("{}", trace.report().to_text(&style));
 }
 
-/// Prints the executions that took longest, of the ops that call no other.
+/// Prints the longest executions among the ops that call no other op.
 pub(crate) fn print_slowest(trace: &RecordedExecutionTrace, rows: usize) {
     let callers: BTreeSet<_> = trace.entries.iter().filter_map(|one| one.parent).collect();
     let slowest = trace.slowest_ops(trace.step_count());
@@ -50,7 +50,7 @@ pub(crate) fn print_slowest(trace: &RecordedExecutionTrace, rows: usize) {
     });
 }
 
-/// Prints the ops under one another, as deep as they called each other, without the smallest ones.
+/// Prints the call tree, without ops below half a percent of the time.
 pub(crate) fn print_flame(trace: &RecordedExecutionTrace) {
     let tree = call_tree(trace);
     let whole: u64 = tree.nodes.iter().map(|node| node.self_ns).sum();

@@ -1,4 +1,4 @@
-//! A perceptron with one hidden layer, its gradients written out, and Adam.
+//! A perceptron with one hidden layer, its gradients written by hand, and Adam.
 
 #[path = "../seeded/rng.rs"]
 mod rng;
@@ -15,9 +15,9 @@ pub(crate) const BATCH: usize = 128;
 /// In which order the optimiser visits the elements of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Walk {
-    /// As they lie in memory.
+    /// In the order of memory.
     Rows,
-    /// Across memory, a whole row apart: the slowdown that the comparison is to find.
+    /// Each element a whole row after the previous one: the slowdown that the comparison must find.
     Columns,
 }
 

@@ -1,5 +1,5 @@
-//! Trains the same perceptron twice, the second time with an optimiser that walks matrices the wrong
-//! way, and compares the two traces.
+//! Trains the same perceptron twice and compares the two traces. In the second run the optimiser walks
+//! its matrices by columns, which is slower.
 //!
 //! ```text
 //! cargo run --release --example train_mlp
@@ -18,13 +18,13 @@ use trace_runtime::{RecordedExecutionTrace, record};
 const STEPS: usize = 60;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // A first run that nobody looks at, so that both others find caches and clocks warm.
+    // Not recorded: warms up caches and clocks for the two runs that are compared.
     train(STEPS / 4, Walk::Rows);
     let (before, trace_before) = record(|| train(STEPS, Walk::Rows));
     let (after, trace_after) = record(|| train(STEPS, Walk::Columns));
     let learned = before[STEPS - 1] < 0.5 * before[0];
     if !learned || before != after {
-        return Err("the runs should learn, and learn the same".into());
+        return Err("both runs should halve the loss and have the same losses".into());
     }
     println!(
         "Both runs bring the loss from {:.3} to {:.3}.\n",
@@ -68,6 +68,8 @@ fn compare(before: &RecordedExecutionTrace, after: &RecordedExecutionTrace) {
             "The optimiser got {:.1} times slower: it now walks its matrices by columns.",
             row.ratio.unwrap_or(1.0)
         ),
-        None => println!("The optimiser's slowdown drowned in this machine's noise; run it again."),
+        None => {
+            println!("The slowdown of the optimiser is within the noise of this run; run it again.")
+        }
     }
 }

@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis, concatenate, s};
 use rng::Rng;
 use trace_runtime::traced_op;
 
-/// How large a model is.
+/// The size of a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Config {
     pub(crate) width: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Config {
     pub(crate) context: usize,
 }
 
-/// How much there is to do: a model, the tokens that it reads, and those that it writes.
+/// A model, the number of tokens in the prompt, and the number of tokens to generate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) config: Config,
@@ -28,7 +28,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// What the example runs.
+    /// The run of the example.
     pub(crate) const EXAMPLE: Run = Run {
         config: Config {
             width: 256,
@@ -57,8 +57,8 @@ pub(crate) struct Transformer {
     positions: Array2<f32>,
     blocks: Vec<Block>,
     norm: LayerNorm,
-    /// Its own matrix, not the embedding's transpose: a product with a transposed matrix would cost
-    /// something else than the formula says.
+    /// A separate matrix rather than the transpose of the embedding: a product with a transposed
+    /// matrix has another cost than the others.
     unembed: Array2<f32>,
 }
 
@@ -94,7 +94,7 @@ impl Transformer {
         text
     }
 
-    /// The logits of the token that follows `tokens`, which stand behind what the cache holds.
+    /// The logits of the token that follows `tokens`; the tokens before them are in the cache.
     #[traced_op(name = "forward", skip(cache))]
     pub(crate) fn forward(&self, tokens: &[u32], cache: &mut Cache) -> Array1<f32> {
         let start = cache.len();
@@ -307,7 +307,7 @@ fn append(cached: &ArrayRef2<f32>, new: &ArrayRef2<f32>) -> Array2<f32> {
 /// One of the `candidates` most likely tokens, chosen by `chance` in `0.0 .. 1.0`.
 #[traced_op(kind = compute)]
 fn sample(logits: &ArrayRef1<f32>, candidates: usize, chance: f32) -> u32 {
-    // The whole vocabulary is sorted for a few candidates: the trace shows what that costs.
+    // Sorts the whole vocabulary for a few candidates, on purpose: the trace shows the cost.
     let mut ranked: Vec<usize> = (0..logits.len()).collect();
     ranked.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
     ranked.truncate(candidates);

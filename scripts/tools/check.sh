@@ -3,10 +3,11 @@
 #
 #   scripts/tools/check.sh [TRACE...]
 #
-# A TRACE is any that the library reads; without one, the checks run on a small trace of two ranks, and
-# on those of the examples `transformer` and `pipeline`. HTA and the tables want a trace of several
-# ranks. The tools come from the package registries and stay in $TRACE_TOOLS (target/tools). A tool that
-# cannot be installed is skipped, and said to be; a figure that differs is an error.
+# A TRACE is any file that the library reads. Without one, the checks run on a small trace of two ranks
+# and on those of the examples `transformer` and `pipeline`. HTA and the Parquet tables are checked with
+# traces of several ranks. The tools are installed from the package registries into $TRACE_TOOLS
+# (target/tools). A figure that differs is an error. A tool that cannot be installed is skipped, and the
+# exit code is then 77.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=scripts/tools
@@ -31,7 +32,7 @@ check() {
 
 python_packages() {
   has_command python3 python3
-  # Debian's python3 comes without what makes a venv.
+  # Debian's python3 comes without the venv module.
   test -x "$dir/venv/bin/pip" || python3 -m venv "$dir/venv" ||
     { apt-get update && apt-get install -y --no-install-recommends python3-venv && python3 -m venv "$dir/venv"; }
   "$dir/venv/bin/pip" install --quiet "$@"
@@ -91,4 +92,5 @@ else
   check_all pipeline traces-out/pipeline/ranks.json
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
-test $failed = 0
+if [ $failed -gt 0 ]; then exit 1; fi
+if [ $skipped -gt 0 ]; then exit 77; fi

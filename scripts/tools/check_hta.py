@@ -1,8 +1,8 @@
-"""Has HolisticTraceAnalysis read the ranks of an export and compares its figures with ours.
+"""Analyzes the ranks of an export with HolisticTraceAnalysis and compares its figures with ours.
 
     check_hta.py FOLDER
 
-FOLDER is what the `export_all` example wrote. HTA rounds shares to two decimals of a percent.
+FOLDER is the output of the `export_all` example. HTA rounds shares to two decimals of a percent.
 """
 
 import json
@@ -11,7 +11,7 @@ import pathlib
 import sys
 import warnings
 
-# Whole microseconds are its default; the exports have nanoseconds.
+# By default HTA rounds to whole microseconds; the exports have nanoseconds.
 os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
 warnings.filterwarnings("ignore")
 

@@ -1,8 +1,8 @@
-"""Queries the Parquet tables of two ranks with DuckDB and Polars and compares the answers with ours.
+"""Queries the Parquet tables of two ranks with DuckDB and Polars and compares the results with ours.
 
     check_parquet.py FOLDER
 
-FOLDER is what the `export_all` example wrote, with the feature `parquet`.
+FOLDER is the output of the `export_all` example, built with the feature `parquet`.
 """
 
 import json

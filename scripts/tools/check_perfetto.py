@@ -1,8 +1,8 @@
-"""Asks Perfetto's trace processor about the exports of a trace and compares its answers with ours.
+"""Queries the exports of a trace with Perfetto's trace processor and compares the results with ours.
 
     check_perfetto.py FOLDER WEB_DIST
 
-FOLDER is what the `export_all` example wrote; WEB_DIST holds the trace processor's WebAssembly module.
+FOLDER is the output of the `export_all` example; WEB_DIST has the trace processor's WebAssembly module.
 """
 
 import collections
@@ -15,7 +15,7 @@ folder, web_dist = map(pathlib.Path, sys.argv[1:3])
 expected = json.loads((folder / "expected.json").read_text())
 here = pathlib.Path(__file__).parent
 
-# The device rows of a Chrome trace show the same ops a second time.
+# The device rows of a Chrome trace repeat ops that the thread rows have.
 OPS = "(select * from slice where category is null or category not in ('kernel', 'gpu_memcpy', 'cuda_runtime'))"
 QUERIES = {
     "ops": f"select name, count(*) as count, sum(dur) as total_ns from {OPS} group by name",
@@ -32,7 +32,7 @@ QUERIES = {
 
 
 def shapes(rows):
-    """Dims as text, whether the trace has them as nested numbers or as text."""
+    """Dims as text; the Perfetto trace has them as nested numbers, the Chrome trace as text."""
     dims = {}
     for row in rows:
         op = dims.setdefault((row["id"], row["name"]), {})
@@ -62,19 +62,19 @@ def compare(file, what, theirs, ours):
 
 
 for file in ["chrome.json", "trace.pftrace"]:
-    answer = subprocess.run(
+    process = subprocess.run(
         ["node", here / "trace_processor.mjs", web_dist, folder / file],
         input=json.dumps(QUERIES), capture_output=True, text=True,
     )
-    if answer.returncode != 0:
-        sys.exit(f"FAIL {file}: {answer.stderr[-2000:]}")
-    answer = json.loads(answer.stdout)
-    ops = {row["name"]: {k: row[k] for k in ("count", "total_ns")} for row in answer["ops"]}
+    if process.returncode != 0:
+        sys.exit(f"FAIL {file}: {process.stderr[-2000:]}")
+    result = json.loads(process.stdout)
+    ops = {row["name"]: {k: row[k] for k in ("count", "total_ns")} for row in result["ops"]}
     compare(file, "slices and summed durations by op", ops, expected["ops"])
-    nesting = {row["pair"]: row["count"] for row in answer["nesting"]}
+    nesting = {row["pair"]: row["count"] for row in result["nesting"]}
     compare(file, "which op runs inside which", nesting, expected["nesting"])
-    compare(file, "input shapes", shapes(answer["args"]), expected["shapes"])
-    compare(file, "arrows between threads", answer["flows"][0]["count"], expected["handoffs"])
-    compare(file, "no error in the stats", answer["errors"], [])
-    print(f"     {file}: {answer['counters'][0]['count']} points of memory curves")
+    compare(file, "input shapes", shapes(result["args"]), expected["shapes"])
+    compare(file, "arrows between threads", result["flows"][0]["count"], expected["handoffs"])
+    compare(file, "no error in the stats", result["errors"], [])
+    print(f"     {file}: {result['counters'][0]['count']} points of memory curves")
 sys.exit(failures > 0)

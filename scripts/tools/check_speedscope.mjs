@@ -2,7 +2,7 @@
 //
 //   node check_speedscope.mjs FOLDER NODE_MODULES [CHROMIUM]
 //
-// FOLDER is what the `export_all` example wrote; NODE_MODULES has `speedscope` and `playwright-core`.
+// FOLDER is the output of the `export_all` example; NODE_MODULES has `speedscope` and `playwright-core`.
 import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
@@ -31,7 +31,7 @@ const browser = await browserType.launch({
   ],
 });
 
-// Every profile of a file: frame name to total and self time, as the table on the page has them.
+// Every profile of a file: frame name to total and self time, read from the table on the page.
 async function open(file) {
   const page = await browser.newPage({ viewport: { width: 1600, height: 4000 } });
   const errors = [];
@@ -59,7 +59,7 @@ const tables = (page) =>
   page.$$eval("table tr", (rows) =>
     rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent)).filter((row) => row.length === 3));
 
-// Only the rows in sight are on the page, so the table is read from its top to its end.
+// Only visible rows are in the page, so the table is scrolled from its top to its end.
 async function wholeTable(page) {
   const rows = new Map();
   for (let top = 0; ; top += 3000) {
@@ -81,7 +81,7 @@ async function wholeTable(page) {
 function frames(rows) {
   const frames = {};
   for (const [total, self, label] of rows) {
-    // The frames of a Chrome trace are told apart by their arguments, which follow the name.
+    // speedscope shows the arguments of a Chrome trace's frame after its name.
     const frame = (frames[label.split(" {")[0]] ??= [0, 0]);
     frame[0] += quantity(total);
     frame[1] += quantity(self);

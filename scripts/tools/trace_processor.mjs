@@ -1,15 +1,15 @@
-// Asks Perfetto's trace processor, which runs here as the WebAssembly module that the Perfetto UI ships.
+// Runs queries in Perfetto's trace processor, the WebAssembly module that the Perfetto UI ships.
 //
-//   node trace_processor.mjs WEB_DIST TRACE < queries.json > answers.json
+//   node trace_processor.mjs WEB_DIST TRACE < queries.json > results.json
 //
-// WEB_DIST is the folder of `engine_bundle.js`; queries.json maps names to SQL, answers.json the same
+// WEB_DIST is the folder of `engine_bundle.js`; queries.json maps names to SQL, results.json the same
 // names to lists of rows.
 import fs from "node:fs";
 import path from "node:path";
 
 const [webDist, traceFile] = process.argv.slice(2);
 
-// ---- a message as the engine's protocol has it: varints and length-delimited fields ----
+// ---- the engine's protocol: varints and length-delimited fields ----
 
 function varint(value) {
   const bytes = [];
@@ -60,13 +60,13 @@ function packed(buffer) {
   return values;
 }
 
-// ---- the engine, which believes to be in a web worker ----
+// ---- the engine, with the globals of a web worker ----
 
 const channel = new MessageChannel();
-const answers = [];
+const replies = [];
 let wake = () => {};
 channel.port1.onmessage = ({ data }) => {
-  answers.push(Buffer.from(data));
+  replies.push(Buffer.from(data));
   wake();
 };
 const worker = { location: { href: "file:///engine_bundle.js" } };
@@ -87,7 +87,7 @@ const globals = {
 const bundle = fs.readFileSync(path.join(webDist, "engine_bundle.js"), "utf8");
 new Function(...Object.keys(globals), bundle)(...Object.values(globals));
 worker.onmessage({ data: channel.port2 });
-// It is ready once its own promises have run.
+// The engine is ready after its own promises have run.
 await new Promise((resolve) => setTimeout(resolve, 100));
 
 const [APPEND, FINALIZE, QUERY] = [1, 2, 3];
@@ -96,8 +96,8 @@ async function request(kind, args, done) {
   const message = Buffer.concat([number(1, sequence++), number(2, kind), args]);
   channel.port1.postMessage(new Uint8Array(bytes(1, message)));
   for (;;) {
-    while (answers.length === 0) await new Promise((resolve) => (wake = resolve));
-    for (const [, rpc] of fields(answers.shift())) {
+    while (replies.length === 0) await new Promise((resolve) => (wake = resolve));
+    for (const [, rpc] of fields(replies.shift())) {
       for (const [field, value] of fields(rpc)) {
         if (field === 5) throw new Error(`trace processor: ${value}`);
         if (field > 200 && done(value)) return;

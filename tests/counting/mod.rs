@@ -1,4 +1,4 @@
-//! Counts what the thread of a test allocates.
+//! An allocator that counts the allocations of the current thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,14 +7,14 @@ thread_local! {
     static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { calls: 0, bytes: 0 }) };
 }
 
-/// Allocations, and their bytes.
+/// Number of allocations, and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allocated {
     pub(crate) calls: usize,
     pub(crate) bytes: usize,
 }
 
-/// What this thread allocates while it runs `body`.
+/// The allocations of this thread while it runs `body`.
 pub(crate) fn during(body: impl FnOnce()) -> Allocated {
     let before = ALLOCATED.get();
     body();
@@ -31,7 +31,7 @@ struct Counting;
     unsafe_code,
     reason = "an allocator is unsafe by nature; this one forwards"
 )]
-// SAFETY: every call is forwarded as it came to the system's allocator.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATED.try_with(|allocated| {

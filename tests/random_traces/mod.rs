@@ -1,6 +1,6 @@
 //! Random traces for property tests: flat ones, nested ones, and ones that hand work to other threads.
 
-#![allow(dead_code, reason = "every test file uses some of them")]
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub(crate) fn flat_trace() -> impl Strategy<Value = RecordedExecutionTrace> {
     })
 }
 
-/// What happens on a thread, at whole microseconds: an op begins, or the innermost one ends.
+/// An event on a thread: an op begins, or the innermost open one ends.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Begin(usize, usize),
@@ -49,12 +49,12 @@ fn thread_events() -> impl Strategy<Value = Vec<(Event, u32)>> {
     prop::collection::vec((event, 0..5000u32), 0..40)
 }
 
-/// A trace of properly nested threads with all starts and parents; time passes in nanoseconds.
+/// A trace whose ops are properly nested on each thread, with all starts and parents.
 pub(crate) fn nested_trace() -> impl Strategy<Value = RecordedExecutionTrace> {
     prop::collection::vec(thread_events(), 1..4).prop_map(build)
 }
 
-/// The same, where some threads do work that was handed to them by an op of an earlier thread.
+/// Like [`nested_trace`], but ops on a later thread may have a parent on an earlier one.
 pub(crate) fn handed_off_trace() -> impl Strategy<Value = RecordedExecutionTrace> {
     let picks = prop::collection::vec(any::<prop::sample::Index>(), 40);
     (nested_trace(), picks).prop_map(|(mut trace, picks)| {
@@ -64,7 +64,7 @@ pub(crate) fn handed_off_trace() -> impl Strategy<Value = RecordedExecutionTrace
             if entry.parent.is_some() || thread == Some(0) {
                 continue;
             }
-            // Anything that runs on an earlier thread at that moment may have handed it off.
+            // Any op that runs on an earlier thread at that moment can be the parent.
             let running: Vec<usize> = (0..index)
                 .filter(|&other| {
                     let other = &trace.entries[other];

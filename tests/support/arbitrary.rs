@@ -1,10 +1,11 @@
-//! Traces of every kind, for property tests.
+//! Random traces with every field set in every way, for round trips through formats.
+//! `tests/random_traces` has consistent ones, for analyses.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use trace_runtime::{DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry};
 
-/// Times that a clock could say, and some that none would.
+/// Times that a clock could return, and some that none would.
 fn time() -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => (0u64..10_000_000).prop_map(|ns| ns as f64 / 1000.0),
@@ -93,7 +94,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// An entry with all its fields at will. Its step is for the trace to say.
+    /// An entry with arbitrary fields, except for `step` and `parent`, which [`trace`] sets.
     pub(crate) fn entry()(
         operation in name(),
         device_id in prop::option::of(name()),
@@ -115,7 +116,7 @@ prop_compose! {
         entry.output_dtypes = output_dtypes.into();
         if !outputs.is_empty() {
             let first = outputs.remove(0);
-            // A scalar has one element, which tells it from no output at all.
+            // A scalar output has one element; an entry without output has none.
             entry.output_elements = first.iter().fold(1, |all: usize, dim| all.saturating_mul(*dim));
             entry.output_shape = first;
         }
@@ -137,7 +138,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// A line of what an allocator said.
+    /// One line of the memory events in a trace's metadata.
     fn memory_event()(
         at_ns in prop_oneof![0i64..1_000_000, -100i64..0],
         bytes in any::<i64>(),
@@ -146,8 +147,8 @@ prop_compose! {
         (address, allocated) in (prop::option::of(any::<u64>()), prop::option::of(any::<u64>())),
         device in prop_oneof!["cpu", "cuda:[0-3]", "\\PC{0,8}", Just("\u{1b}[31m ".to_owned())],
     ) -> String {
-        let known = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
-        let numbers = [rank, during, address, allocated].map(known).join(" ");
+        let text = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+        let numbers = [rank, during, address, allocated].map(text).join(" ");
         format!("{at_ns} {bytes} {numbers} {device}\n")
     }
 }
@@ -186,7 +187,7 @@ prop_compose! {
     }
 }
 
-/// NaN is not equal to itself, but a trace with one is still the same trace.
+/// A text to compare traces by: NaN is not equal to itself, but its text is.
 pub(crate) fn text(trace: &RecordedExecutionTrace) -> String {
     let meta: BTreeMap<_, _> = trace.metadata.iter().collect();
     format!("{:?} {:?} {meta:?}", trace.entries, trace.total_duration_us)

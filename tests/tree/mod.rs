@@ -1,5 +1,5 @@
-//! Looks at a trace as the tree of its ops.
-#![allow(dead_code, reason = "no test asks every question")]
+//! Reads a trace as the tree of its ops.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::collections::BTreeMap;
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
@@ -22,8 +22,8 @@ pub(crate) fn of<'a>(
     trace.entries.iter().filter(named)
 }
 
-/// The op around `entry`, by name.
-pub(crate) fn around<'a>(
+/// The name of the op that called `entry`.
+pub(crate) fn caller<'a>(
     trace: &'a RecordedExecutionTrace,
     entry: &RecordedTraceEntry,
 ) -> Option<&'a str> {
@@ -48,13 +48,14 @@ pub(crate) fn path(trace: &RecordedExecutionTrace, entry: &RecordedTraceEntry) -
     path
 }
 
-/// How many ops lie in one another at the deepest point.
+/// The largest number of nested ops.
 pub(crate) fn depth(trace: &RecordedExecutionTrace) -> usize {
     let depths = trace.entries.iter().map(|entry| path(trace, entry).len());
     depths.max().unwrap_or(0)
 }
 
-/// Checks that every op called `matmul` multiplies two matrices that fit, and says so in its FLOPs.
+/// Checks that every op called `matmul` multiplies two matrices that fit, and that its FLOPs are
+/// those of the product.
 pub(crate) fn assert_matmuls_follow_the_formula(trace: &RecordedExecutionTrace) {
     for entry in of(trace, "matmul") {
         let [left, right] = &entry.input_shapes[..] else {

@@ -1,6 +1,6 @@
 //! BERT-mini (Turc et al., 2019) from burn's own modules, with random weights.
 //!
-//! The library stays as it is: each kind of module is called through one annotated function.
+//! burn itself is not changed: each kind of module is called through one annotated function.
 
 use burn::module::Module;
 use burn::nn::attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig};
@@ -9,7 +9,7 @@ use burn::tensor::activation::gelu;
 use burn::tensor::{Device, Int, Tensor};
 use trace_runtime::traced_op;
 
-/// How large a BERT is.
+/// The size of a BERT model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Config {
     pub(crate) width: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Config {
     pub(crate) context: usize,
 }
 
-/// As published: 11.2 million parameters.
+/// The published size: 11.2 million parameters.
 pub(crate) const MINI: Config = Config {
     width: 256,
     heads: 4,
@@ -53,7 +53,7 @@ impl Bert {
         }
     }
 
-    /// One vector for each sequence of tokens: what the first position says, through the pooler.
+    /// One vector for each sequence of tokens: the output at the first position, through the pooler.
     #[traced_op(name = "bert")]
     pub(crate) fn forward(&self, tokens: &Tensor<2, Int>) -> Tensor<2> {
         let mut x = layer_norm(&self.norm, self.embed(tokens));

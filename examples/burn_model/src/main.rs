@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = Bert::new(&MINI, &device);
     let tokens = Tensor::<1, Int>::arange(0..(BATCH * LENGTH) as i64, &device);
     let tokens = tokens.mul_scalar(37).reshape([BATCH, LENGTH]);
-    // The first pass draws the weights, which burn does when they are first used.
+    // Not recorded: burn initialises the weights when they are first used.
     model.forward(&tokens);
 
     let session = Session::start()?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let pooled: Vec<f32> = pooled.into_data().try_into_vec()?;
     if !pooled.iter().all(|x| x.abs() <= 1.0) {
-        return Err("a hyperbolic tangent is at most one".into());
+        return Err("an output of `tanh` is larger than one".into());
     }
     println!(
         "BERT-mini, {} parameters, {BATCH} sequences of {LENGTH} tokens.\n",
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     files::write_all("burn_model", &trace)
 }
 
-/// What an op costs is not what it computes.
+/// Prints the share of FLOPs and the share of time of `gelu`, which differ.
 fn weigh_the_activation(trace: &RecordedExecutionTrace) {
     let rows = by_op(trace);
     let (flops, time): (u64, u64) = rows.iter().fold((0, 0), |(flops, time), row| {

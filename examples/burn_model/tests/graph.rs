@@ -40,7 +40,7 @@ fn the_published_size_has_the_published_parameters() {
 }
 
 #[test]
-fn every_module_is_there_as_often_as_in_the_paper() {
+fn every_module_runs_as_often_as_in_the_paper() {
     let (_, trace) = encode();
     let layers = CONFIG.layers;
     let expected = BTreeMap::from([
@@ -92,7 +92,7 @@ fn every_product_has_the_dims_and_flops_of_the_formula() {
 }
 
 #[test]
-fn tokens_are_integers_and_the_result_is_sane() {
+fn tokens_are_integers_and_the_result_is_in_range() {
     let (pooled, trace) = encode();
     assert!(pooled.iter().all(|x| x.abs() <= 1.0));
     assert!(pooled.iter().any(|x| x.abs() > 1e-3));

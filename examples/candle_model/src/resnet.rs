@@ -1,6 +1,6 @@
 //! ResNet-18 (He et al., 2015) from candle's own layers, with random weights.
 //!
-//! The library stays as it is: each kind of layer is called through one annotated function.
+//! candle itself is not changed: each kind of layer is called through one annotated function.
 
 #[path = "../../seeded/rng.rs"]
 mod rng;
@@ -12,7 +12,7 @@ use trace_runtime::traced_op;
 
 pub(crate) const CLASSES: usize = 1000;
 
-/// The network. Its input is `[n, 3, side, side]`, with a side that 32 divides.
+/// The network. Its input is `[n, 3, side, side]`; `side` is a multiple of 32.
 pub(crate) struct ResNet {
     stem: ConvNorm,
     stages: Vec<Vec<Residual>>,
@@ -133,7 +133,7 @@ fn conv2d(layer: &Conv2d, x: &Tensor) -> Result<Tensor> {
     layer.forward(x)
 }
 
-/// Two per weight and output pixel; a tensor that is no image has none.
+/// Two per weight and output pixel; 0 if `x` is not a batch of images.
 fn conv_flops(layer: &Conv2d, x: &Tensor) -> usize {
     let Ok((images, _, height, width)) = x.dims4() else {
         return 0;
@@ -167,7 +167,7 @@ fn add(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     x + y
 }
 
-/// The largest of three by three, every two pixels.
+/// Maximum over windows of 3 × 3 pixels with stride 2.
 #[traced_op(kind = compute)]
 fn max_pool(x: &Tensor) -> Result<Tensor> {
     x.pad_with_same(2, 1, 1)?
@@ -186,7 +186,7 @@ pub(crate) fn noise(images: usize, side: usize, seed: u64) -> Result<Tensor> {
     random(&mut Rng::seeded(seed), &[images, 3, side, side], 1)
 }
 
-/// Spread so that a layer with `fan_in` inputs keeps its signal's size through a rectifier.
+/// Random weights with He initialisation for `fan_in` inputs.
 fn random(rng: &mut Rng, dims: &[usize], fan_in: usize) -> Result<Tensor> {
     let deviation = (2.0 / fan_in as f32).sqrt();
     let count = dims.iter().product();

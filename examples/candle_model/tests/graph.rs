@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use trace_runtime::{RecordedExecutionTrace, record};
 
-/// The smallest side that the network takes: a seventh of the paper's.
+/// The smallest side that the network accepts: a seventh of the paper's.
 const SIDE: usize = 32;
 
-/// Drawing eleven million weights takes a while; once is enough for most tests.
+/// Shared by the tests: creating eleven million random weights is slow.
 static CLASSIFIED: LazyLock<(Vec<f32>, RecordedExecutionTrace)> = LazyLock::new(classify);
 
 fn classify() -> (Vec<f32>, RecordedExecutionTrace) {
@@ -30,7 +30,7 @@ fn classify() -> (Vec<f32>, RecordedExecutionTrace) {
 }
 
 #[test]
-fn every_layer_is_there_as_often_as_in_the_paper() {
+fn every_layer_runs_as_often_as_in_the_paper() {
     let (_, trace) = &*CLASSIFIED;
     let expected = BTreeMap::from([
         ("resnet18", 1),

@@ -1,4 +1,4 @@
-//! The described recorder, to the letter, and how the nesting form mixes with it.
+//! `TraceRecorder`: flat ops as its documentation promises, and how nested ops mix with them.
 
 use std::fmt::Write as _;
 use trace_runtime::{Outcome, RecordedExecutionTrace, TraceRecorder};
@@ -136,14 +136,14 @@ fn flat_ops_never_end_a_nested_one() {
 #[test]
 fn a_scope_closes_what_its_body_left_open() {
     let mut recorder = TraceRecorder::with_stepped_clock(1);
-    let answer = recorder.scope("outer", |recorder| {
+    let returned = recorder.scope("outer", |recorder| {
         recorder.begin_nested("left open");
         recorder.begin_op("inside");
         42
     });
     recorder.begin_op("after");
     let trace = recorder.finish();
-    assert_eq!(answer, 42);
+    assert_eq!(returned, 42);
     let parents: Vec<_> = trace.entries.iter().map(|entry| entry.parent).collect();
     assert_eq!(parents, [None, Some(0), Some(1), None]);
 }
@@ -158,7 +158,7 @@ fn the_current_trace_is_what_finish_returns_so_far() {
         let seen = recorder.current_trace();
         assert!(
             std::ptr::eq(seen, recorder.current_trace()),
-            "nothing changed, nothing is built"
+            "without a new op the same trace is returned again"
         );
     }
     assert_eq!(recorder.current_trace().step_count(), 3);

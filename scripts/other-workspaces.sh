@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Compiles the workspaces that no other script builds: peers/ (measurements) and fuzz/ (fuzz targets).
+# They use the public API, so a change to it must not break them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
+
+echo '== peers'
+(cd peers && CARGO_TARGET_DIR=$target/peers cargo clippy --quiet --locked --all-targets -- -D warnings)
+
+echo '== fuzz'
+# libfuzzer-sys compiles C++.
+if ! command -v c++ >/dev/null; then
+    echo 'skipped: fuzz/ needs a C++ compiler'
+    exit 77
+fi
+(cd fuzz && CARGO_TARGET_DIR=$target/fuzz cargo clippy --quiet --all-targets -- -D warnings)
