@@ -140,7 +140,7 @@ fn dialects_of_one_run_read_the_same() {
     };
     assert!(entries(&old).eq(entries(&new)));
     assert_eq!(
-        new.metadata()["read.left_out.closing brackets that are missing"],
+        new.metadata()["read.left_out.missing closing brackets"],
         "1"
     );
 }
@@ -330,7 +330,7 @@ fn an_error_says_where_and_what_was_expected() {
         ),
         ("{\"traceEvents\": [{\"ph\": \"X", "ends too early"),
         ("{\"traceEvents\": [\n", "ends too early"),
-        ("[{\"a\": 1}]", "none of its 1 events says what ran"),
+        ("[{\"a\": 1}]", "none of its 1 events has a name"),
     ] {
         let error = error(json);
         assert!(error.contains(said), "{error}");

@@ -23,7 +23,7 @@ fn a_file_that_is_not_a_trace_gets_an_error_that_names_what_it_is() {
         (
             "other.json",
             br#"{"name": "x", "dependencies": {}}"#,
-            "JSON but no trace: it has `name`, `dependencies`",
+            "JSON but not a trace: it has `name`, `dependencies`",
         ),
         ("list.json", b"[1, 2, 3]", "expected an event"),
         (

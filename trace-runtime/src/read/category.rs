@@ -1,4 +1,4 @@
-//! What a row of a Chrome trace is, by its category: which lane it lies in and what it spends time on.
+//! Maps the category of a Chrome event to the lane that it belongs to and to the kind of op.
 
 use super::scanner::Raw;
 use crate::model::OpKind;
@@ -6,8 +6,8 @@ use crate::model::OpKind;
 /// The rows of one thread that nest in each other.
 ///
 /// Profilers write ops, the Python frames around them and the runtime calls inside them to one
-/// thread. They are told apart, so that an op's own time is what its child ops leave of it: that is
-/// what `key_averages` shows, whether or not frames and launches were traced too.
+/// thread. Each sort has a lane of its own here, so that the self time of an op is its time without
+/// its child ops, as in `key_averages`, whether or not frames and launches were traced too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Lane {
     /// Ops and annotations on the host.
@@ -16,9 +16,9 @@ pub(super) enum Lane {
     Python,
     /// Calls into a device's runtime or driver.
     Runtime,
-    /// What ran on a device: kernels, copies, fills.
+    /// Work on a device: kernels, copies, fills.
     Device,
-    /// Waits on a device's row, which are no work of it.
+    /// Waits that are shown on a device's row but are not work of the device.
     Wait,
 }
 
@@ -26,13 +26,13 @@ impl Lane {
     pub(super) const COUNT: usize = 5;
 }
 
-/// What a category says of its rows.
+/// The meaning of an event's category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Category {
     Row(Lane),
     /// Work on a device that copies or fills.
     DeviceMemory,
-    /// An annotation of the host, shown once more on the row of a device.
+    /// An annotation of the host that the profiler repeats on a device's row.
     Mirror,
     /// The profiler's own span over the whole trace.
     ProfilerSpan,
@@ -60,8 +60,8 @@ impl Category {
     }
 }
 
-/// What work on a device is spent on: communication by its name, else memory by category or name,
-/// else compute.
+/// The kind of work on a device: communication by its name, else memory by category or name, else
+/// compute.
 pub(super) fn device_kind(name: &str, category: Category) -> OpKind {
     let starts = |prefixes: &[&str]| {
         prefixes.iter().any(|prefix| {

@@ -1,8 +1,8 @@
-//! Reads Chrome's trace format, in which Kineto and most other profilers write.
+//! Reads Chrome's trace format, which Kineto and most other profilers write.
 
 use super::collector::Collector;
 use super::event::Event;
-use super::header::Header;
+use super::header::FileHeader;
 use super::keys::Keys;
 use super::own::{self, OwnTrace};
 use super::reader::Reader;
@@ -12,13 +12,13 @@ use super::{TraceError, TraceStore, nest};
 use std::io::Read;
 use std::ops::ControlFlow;
 
-/// Reads a trace whose events stand in the `traceEvents` of an object.
+/// Reads a trace that is an object with its events in `traceEvents`.
 pub(super) fn object(
     mut window: Window<impl Read>,
     reader: Reader,
 ) -> Result<TraceStore, TraceError> {
     let mut collector = Collector::default();
-    let mut header = Header::default();
+    let mut header = FileHeader::default();
     let mut own = None;
     let mut members = window.open_object()?;
     loop {
@@ -32,7 +32,7 @@ pub(super) fn object(
                 Some(key) => {
                     let mut value = scanner.clone();
                     scanner.skip()?;
-                    // A number may go on where the text ends; one with something behind it does not.
+                    // At the end of the window a number may be cut off; with text after it, it is whole.
                     if scanner.peek().is_none() {
                         return scanner.fault("`,` or `}`");
                     }
@@ -65,7 +65,7 @@ pub(super) fn object(
     }
 }
 
-/// What the key of a trace leads to.
+/// The value of a key of the top-level object.
 enum Member {
     Events,
     Fact,
@@ -80,18 +80,18 @@ pub(super) fn array(
     let mut collector = Collector::default();
     collect(&mut window, &mut collector, Close::Optional)?;
     the_end(&mut window)?;
-    finish(collector, Header::default(), reader)
+    finish(collector, FileHeader::default(), reader)
 }
 
-/// Whether an array may end with the file: the format allows it where the array is all there is, so
-/// that a program that dies leaves a trace that can be read.
+/// Whether the closing bracket of an array of events may be missing. The format allows that where the
+/// array is the whole file, so that the trace of a program that crashed can still be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Close {
     Needed,
     Optional,
 }
 
-/// Hands an array of events to the collector.
+/// Adds the events of an array to the collector.
 fn collect(
     window: &mut Window<impl Read>,
     collector: &mut Collector,
@@ -105,13 +105,13 @@ fn collect(
         Ok(())
     })?;
     if !closed {
-        let what = "closing brackets that are missing";
-        collector.left_out.count(what);
+        let missing = "missing closing brackets";
+        collector.left_out.count(missing);
     }
     Ok(())
 }
 
-/// Reads an array of events one by one, and says whether it was closed.
+/// Reads an array of events one by one. Returns whether it was closed.
 fn events<R: Read>(
     window: &mut Window<R>,
     close: Close,
@@ -147,11 +147,15 @@ fn the_end(window: &mut Window<impl Read>) -> Result<(), TraceError> {
     })
 }
 
-fn finish(collector: Collector, header: Header, reader: Reader) -> Result<TraceStore, TraceError> {
+fn finish(
+    collector: Collector,
+    header: FileHeader,
+    reader: Reader,
+) -> Result<TraceStore, TraceError> {
     let nothing = collector.rows.is_empty() && collector.memory.is_empty();
     if nothing && collector.left_out.total() > 0 {
         return Err(TraceError::content(format!(
-            "none of its {} events says what ran and for how long; \
+            "none of its {} events has a name and a duration; \
              `ph` must be `X`, or `B` and `E`, and `ts` a number of microseconds",
             collector.events
         )));

@@ -1,4 +1,4 @@
-//! Takes events one by one and keeps what they say, in the order of the file.
+//! Collects the events of a file, in the order of the file.
 
 use super::category::{Category, Lane};
 use super::event::{Args, Event};
@@ -12,36 +12,36 @@ use super::scanner::Raw;
 use super::texts::Texts;
 use std::collections::HashMap;
 
-/// What the events of a trace said so far.
+/// Everything kept from the events read so far.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<EventRow>,
     pub(super) ops: Ops,
     pub(super) places: Places,
-    pub(super) memory: Vec<MemoryRow>,
+    pub(super) memory: Vec<MemoryChange>,
     pub(super) memory_devices: Vec<String>,
     pub(super) flows: Vec<Flow>,
-    /// The arrows of this crate's own exports, from an op to one that it handed to another thread.
+    /// Flow events of this crate's own exports, from an op to one that it handed to another thread.
     pub(super) handoffs: Vec<Flow>,
     /// The sequence numbers of collectives, by lane and start.
     pub(super) sequences: HashMap<(u32, i64), u64, FastHash>,
-    /// Some device row has no correlation by which its launch could be found.
+    /// True if a device row has no correlation, so that launches must be found by flow events.
     pub(super) uncorrelated: bool,
     pub(super) left_out: LeftOut,
     pub(super) events: usize,
-    /// Rows that began and did not end yet, by place.
+    /// Rows that have a begin event and no end event yet, by place.
     open: HashMap<u32, Vec<u32>, FastHash>,
-    /// The devices of memory, by kind and number.
+    /// The devices of memory events, by type and number.
     device_texts: Texts,
 }
 
-/// One execution; times in nanoseconds as the file counts them.
+/// One execution of an op; times in nanoseconds on the clock of the file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct EventRow {
     pub(super) start: i64,
-    /// [`UNFINISHED`] where the end was never written.
+    /// [`UNFINISHED`] where the file has no end event.
     pub(super) end: i64,
-    /// Shared by a launch and what it launched; [`UNCORRELATED`] for none.
+    /// Shared by a launch and the work that it launched; [`UNCORRELATED`] for none.
     pub(super) correlation: u64,
     pub(super) op: u32,
     pub(super) lane: u32,
@@ -50,9 +50,9 @@ pub(super) struct Row {
 pub(super) const UNFINISHED: i64 = i64::MAX;
 pub(super) const UNCORRELATED: u64 = u64::MAX;
 
-/// Memory taken or given back.
+/// One allocation (`bytes` above zero) or free (below zero).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MemoryRow {
+pub(super) struct MemoryChange {
     pub(super) at: i64,
     pub(super) bytes: i64,
     pub(super) place: u32,
@@ -164,7 +164,7 @@ impl Collector {
         if let Some(sequence) = sequence.number() {
             self.sequences.insert((lane, start), sequence);
         }
-        self.rows.push(Row {
+        self.rows.push(EventRow {
             start,
             end,
             correlation: link,
@@ -209,7 +209,7 @@ impl Collector {
         if device as usize == self.memory_devices.len() {
             self.memory_devices.push(memory_device(kind, number));
         }
-        self.memory.push(MemoryRow {
+        self.memory.push(MemoryChange {
             at: at.ns,
             bytes,
             place,
@@ -225,7 +225,7 @@ impl Collector {
                 .places
                 .name_thread(event.pid, event.tid, event.args.name),
             b"process_name" => self.places.name_process(event.pid, event.args.name),
-            // How a viewer sorts and labels its rows.
+            // Only for the order and labels of rows in a viewer.
             b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
             _ => self.left_out.count("metadata events"),
         }
@@ -240,7 +240,7 @@ impl Collector {
     }
 }
 
-/// The device of a memory event, by the numbers that torch gives to kinds of devices.
+/// The device of a memory event, by the numbers of torch's device types.
 fn memory_device(kind: Raw<'_>, number: Raw<'_>) -> String {
     let family = match kind.number::<u32>() {
         Some(0) | None => return "cpu".to_owned(),

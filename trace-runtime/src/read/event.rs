@@ -3,10 +3,10 @@
 use super::keys::Keys;
 use super::scanner::{Fault, Raw, Scanner};
 
-/// One object of `traceEvents`. What is not there is empty.
+/// One object of `traceEvents`. A missing field is empty.
 #[derive(Debug, Default)]
 pub(super) struct Event<'a> {
-    /// The phase: `X`, `B`, `E`, `i`, `M`, `s`, `f`; 0 where there is none.
+    /// The phase: `X`, `B`, `E`, `i`, `M`, `s`, `f`; 0 if it is missing.
     pub(super) phase: u8,
     pub(super) category: Raw<'a>,
     pub(super) name: Raw<'a>,
@@ -26,9 +26,9 @@ pub(super) struct Args<'a> {
     pub(super) correlation: Raw<'a>,
     /// Of a collective: its number within its process group.
     pub(super) sequence: Raw<'a>,
-    /// Of a metadata event: the name that a process or thread is given.
+    /// Of a metadata event: the name of a process or thread.
     pub(super) name: Raw<'a>,
-    /// Of a memory event: bytes taken or given back.
+    /// Of a memory event: bytes allocated, or below zero for a free.
     pub(super) taken: Raw<'a>,
     pub(super) address: Raw<'a>,
     pub(super) allocated: Raw<'a>,
@@ -36,7 +36,7 @@ pub(super) struct Args<'a> {
     pub(super) device_number: Raw<'a>,
 }
 
-/// The arguments by which executions of one op differ in more than their time.
+/// The arguments that distinguish ops: executions with equal facts differ only in their times.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Facts<'a> {
     pub(super) input_dims: Raw<'a>,
@@ -46,7 +46,7 @@ pub(super) struct Facts<'a> {
     pub(super) device: Raw<'a>,
     pub(super) bytes: Raw<'a>,
     pub(super) flops: Raw<'a>,
-    /// Of a collective: the elements that go in and come out, and their type.
+    /// Of a collective: the numbers of input and output elements, and their type.
     pub(super) elements_in: Raw<'a>,
     pub(super) elements_out: Raw<'a>,
     pub(super) element_type: Raw<'a>,
@@ -77,7 +77,7 @@ impl<'a> Facts<'a> {
         ]
     }
 
-    /// From what [`parts`](Self::parts) hands out.
+    /// The reverse of [`parts`](Self::parts).
     pub(super) fn from_parts(parts: [Raw<'a>; Facts::COUNT]) -> Facts<'a> {
         let [
             input_dims,
@@ -123,7 +123,7 @@ pub(super) enum Field {
     Time,
     Duration,
     Id,
-    /// The arguments, an object: their keys come next.
+    /// The arguments, an object whose keys come next.
     Args,
     InputDims,
     InputTypes,
@@ -149,14 +149,14 @@ pub(super) enum Field {
     GivenName,
     #[default]
     Other,
-    /// No key: the arguments end.
+    /// Not a key: the end of the arguments.
     ArgsEnd,
-    /// No key: the event ends.
+    /// Not a key: the end of the event.
     End,
 }
 
 impl Field {
-    /// What a key stands for, of an event or inside of its `args`.
+    /// The field of a key, either of the event itself or of its `args` (`inside`).
     pub(super) fn of(key: Raw<'_>, inside: bool) -> Field {
         if inside {
             return Field::of_argument(key);
@@ -203,7 +203,7 @@ impl Field {
         }
     }
 
-    /// Whether its value is kept with its brackets and quotes.
+    /// True if the value is kept with its brackets and quotes.
     #[inline]
     pub(super) fn is_whole(self) -> bool {
         matches!(
@@ -218,7 +218,8 @@ impl Field {
 }
 
 impl<'a> Event<'a> {
-    /// Reads an event into one that is empty: it is large, and would be moved if it were returned.
+    /// Reads an event into `self`, which must be empty. It is not returned, because an event is large
+    /// and would be copied.
     #[inline]
     pub(super) fn read(&mut self, scanner: &mut Scanner<'a>, keys: &mut Keys) -> Result<(), Fault> {
         let mut reading = keys.begin(scanner.open_object()?);
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_in_any_order_and_the_rest_is_passed_over() {
+    fn fields_are_found_in_any_order_and_other_keys_are_skipped() {
         let json = br#"{"args": {"grid": [1, {"a": "]"}], "Input Dims": [[2, 3], []], "device": 0},
             "s": "t", "tid": "stream 7", "dur": 2.5, "ts": 1e3, "ph": "X", "unknown": {"ph": "B"},
             "pid": 4, "cat": "kernel", "name": "a\"b"} rest"#;
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_be_missing_or_no_object() {
+    fn arguments_may_be_missing_or_not_an_object() {
         for json in [
             r#"{"ph":"X"}"#,
             r#"{"args":null,"ph":"X"}"#,

@@ -1,4 +1,4 @@
-//! Arrows from one row to another, for traces that link a launch to its work in no other way.
+//! Flow events (arrows from one row to another), for traces without correlation numbers.
 
 use super::hash::FastHash;
 use super::scanner::Raw;
@@ -15,7 +15,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Ids are numbers or strings, and are only ever compared.
+    /// Ids are numbers or strings, and are only compared for equality.
     pub(super) fn id_of(id: Raw<'_>) -> u64 {
         static HASH: std::sync::OnceLock<FastHash> = std::sync::OnceLock::new();
         id.number()
@@ -23,16 +23,16 @@ impl Flow {
     }
 }
 
-/// Walks arrows along with the rows, both in order of time.
+/// Follows arrows while the rows are walked, both in order of time.
 #[derive(Debug, Default)]
 pub(super) struct Arrows {
     begins: Vec<Flow>,
     ends: Vec<Flow>,
     next_begin: usize,
     next_end: usize,
-    /// The entry that an arrow leaves from.
+    /// The entry at which an arrow starts.
     sources: HashMap<u64, usize, FastHash>,
-    /// The arrow that arrived last at a place: when, and from which entry.
+    /// The latest arrow that ended at a place: its time, and the entry at which it started.
     arrived: HashMap<u32, (i64, usize), FastHash>,
 }
 
@@ -47,7 +47,7 @@ impl Arrows {
         }
     }
 
-    /// Moves on to a row that starts at `start`. `innermost` is the entry that runs at a place and
+    /// Moves on to a row that starts at `start`. `innermost` finds the entry that runs at a place and
     /// time.
     pub(super) fn advance(&mut self, start: i64, innermost: impl Fn(u32, i64) -> Option<usize>) {
         while let Some(flow) = self.begins.get(self.next_begin)
@@ -68,7 +68,7 @@ impl Arrows {
         }
     }
 
-    /// The entry whose arrow arrives where and when a row starts.
+    /// The entry whose arrow ends at the place and time at which a row starts.
     pub(super) fn source(&self, place: u32, start: i64) -> Option<usize> {
         let &(at, source) = self.arrived.get(&place)?;
         (at == start).then_some(source)

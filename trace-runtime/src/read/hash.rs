@@ -1,9 +1,9 @@
-//! A fast hash for slices of the text, which are looked up once or twice per event.
+//! A fast hash for slices of the text; every event needs one or two lookups.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Hashes sixteen bytes a step, from seeds that differ per process: a file cannot be written so that
-/// its names collide.
+/// Hashes sixteen bytes per round. The seeds are random per map, so that a file cannot be made with
+/// names that collide.
 #[derive(Debug, Clone)]
 pub(super) struct FastHash {
     seeds: [u64; 2],
@@ -39,7 +39,7 @@ impl FastHasher {
         self.add_two(word, 0);
     }
 
-    /// Multiplications wait for each other: one for two words takes half the time.
+    /// Each multiplication waits for the one before it; one for two words halves their number.
     #[inline]
     fn add_two(&mut self, a: u64, b: u64) {
         let product = u128::from(self.state ^ a) * u128::from(self.key ^ b);

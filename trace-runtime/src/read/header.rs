@@ -1,20 +1,20 @@
-//! What stands beside the events of a Chrome trace: the rank, the devices, when and by whom.
+//! The keys of a Chrome trace beside its events: the rank, the devices, the clock.
 
 use super::scanner::{Fault, Raw, Scanner};
 use crate::model::TraceStoreBuilder;
 
-/// The facts of a trace that are no events.
+/// The facts of a Chrome trace that are not events.
 #[derive(Debug, Default)]
-pub(super) struct Header {
+pub(super) struct FileHeader {
     pub(super) rank: Option<u32>,
     facts: Vec<(String, String)>,
 }
 
-/// A longer value is a log or a dump, and no fact that a report could show.
+/// A longer value is a log or a dump and not a fact for a report.
 const LONGEST_FACT: usize = 1000;
 
-impl Header {
-    /// Takes the value of a key of the top-level object other than `traceEvents`.
+impl FileHeader {
+    /// Reads the value of a key of the top-level object other than `traceEvents`.
     pub(super) fn read(&mut self, key: Raw<'_>, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
         match (key.0, scanner.peek()) {
             (b"distributedInfo", Some(b'{')) => self.distributed(scanner),
@@ -28,15 +28,16 @@ impl Header {
         }
     }
 
-    /// The moment `base` of the file's clock in nanoseconds since 1970. Newer files say what to add to
-    /// their clock; in older ones it counts from 1970 itself, or from some start of the machine.
+    /// The time `base` on the file's clock, in nanoseconds since 1970. Newer files have the offset of
+    /// their clock in `baseTimeNanoseconds`. The clock of older ones counts from 1970, or from the
+    /// start of the machine; then the time since 1970 is not known.
     pub(super) fn wall_clock_ns(&self, base: i64) -> Option<i64> {
         const YEAR_2001: i64 = 1_000_000_000_000_000_000;
-        let said = |(key, value): &(String, String)| {
+        let offset = |(key, value): &(String, String)| {
             (key == "baseTimeNanoseconds").then(|| value.parse::<i64>().ok())?
         };
-        match self.facts.iter().find_map(said) {
-            Some(added) => base.checked_add(added),
+        match self.facts.iter().find_map(offset) {
+            Some(offset) => base.checked_add(offset),
             None => Some(base).filter(|&base| base >= YEAR_2001),
         }
     }
@@ -97,7 +98,8 @@ impl Header {
         }
     }
 
-    pub(super) fn tell(self, builder: &mut TraceStoreBuilder) {
+    /// Adds the facts to the metadata of a trace.
+    pub(super) fn write_to(self, builder: &mut TraceStoreBuilder) {
         for (key, value) in self.facts {
             builder.metadata(key, value);
         }

@@ -1,20 +1,21 @@
-//! What a reader met and could not keep: counted, and told with the trace.
+//! Counts the events that a reader did not keep, for the metadata of the trace.
 
 use crate::model::TraceStoreBuilder;
 
-/// The metadata keys under which a trace says what its reader left out; the number is the value.
+/// Prefix of the metadata keys that count what a reader left out: the sort of event follows it, and
+/// the value is the number of events.
 pub const LEFT_OUT_PREFIX: &str = "read.left_out.";
 
-/// Counts by what it was.
+/// Counts by sort of event.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut(Vec<(&'static str, u64)>);
 
 impl LeftOut {
-    pub(super) fn count(&mut self, what: &'static str) {
-        // A few, and the same ones again and again.
-        match self.0.iter_mut().find(|(known, _)| *known == what) {
+    pub(super) fn count(&mut self, sort: &'static str) {
+        // There are only a few sorts, so a search is faster than a map.
+        match self.0.iter_mut().find(|(known, _)| *known == sort) {
             Some((_, count)) => *count += 1,
-            None => self.0.push((what, 1)),
+            None => self.0.push((sort, 1)),
         }
     }
 
@@ -22,9 +23,10 @@ impl LeftOut {
         self.0.iter().map(|(_, count)| count).sum()
     }
 
-    pub(super) fn tell(&self, builder: &mut TraceStoreBuilder) {
-        for (what, count) in &self.0 {
-            builder.metadata(format!("{LEFT_OUT_PREFIX}{what}"), count.to_string());
+    /// Adds the counts to the metadata of a trace.
+    pub(super) fn write_to(&self, builder: &mut TraceStoreBuilder) {
+        for (sort, count) in &self.0 {
+            builder.metadata(format!("{LEFT_OUT_PREFIX}{sort}"), count.to_string());
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Microseconds as profilers write them, to whole nanoseconds without passing through a float.
+//! Converts microseconds in decimal text to whole nanoseconds, without a float in between.
 
 /// A time or a duration read from decimal text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Micros {
     pub(super) ns: i64,
-    /// What is left below a nanosecond, 0 to 999; digits past the sixth are cut off.
+    /// The fraction of a nanosecond in picoseconds, 0 to 999; digits past the sixth are cut off.
     pub(super) ps: u16,
 }
 
 impl Micros {
-    /// Reads `12`, `-12.345`, `1.5e3`; `None` for what is no number and for what does not fit.
+    /// Reads `12`, `-12.345`, `1.5e3`; `None` for text that is not a number or does not fit.
     #[inline]
     pub(super) fn parse(text: &[u8]) -> Option<Micros> {
         let (negative, digits) = match text {
@@ -17,7 +17,7 @@ impl Micros {
             _ => (false, text),
         };
         let (mut whole, mut at) = (0_u64, 0);
-        // Times since 1970 are two of these.
+        // Times since 1970 have two groups of eight digits.
         while at < 16
             && let Some(eight) = digits[at..].first_chunk().copied().and_then(eight_digits)
         {
@@ -59,7 +59,8 @@ impl Micros {
         Micros::new(negative, whole, parts)
     }
 
-    /// Both ends of an interval are cut off at whole nanoseconds, so what nests in the text nests here.
+    /// The end of an interval. Both ends are cut off at whole nanoseconds, so intervals that nest in the
+    /// text nest here.
     pub(super) fn end(self, duration: Micros) -> Option<i64> {
         let carry = i64::from(self.ps + duration.ps >= 1000);
         self.ns.checked_add(duration.ns)?.checked_add(carry)
@@ -81,7 +82,7 @@ impl Micros {
         })
     }
 
-    /// With an exponent: moves the point and reads the digits again.
+    /// For numbers with an exponent: moves the decimal point and reads the digits again.
     fn parse_slowly(text: &[u8]) -> Option<Micros> {
         let text = std::str::from_utf8(text).ok()?;
         let (negative, text) = match text.strip_prefix('-') {
@@ -109,7 +110,7 @@ impl Micros {
     }
 }
 
-/// The number that eight digits make.
+/// The value of eight digits.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_double_would_blur_is_exact() {
+    fn numbers_that_a_double_would_round_are_exact() {
         assert_eq!(
             ns("1661203462598738.123"),
             Some((1_661_203_462_598_738_123, 0))
@@ -168,14 +169,14 @@ mod tests {
             text.push(digit);
             let expected = text.parse::<i64>().unwrap().checked_mul(1000);
             assert_eq!(ns(&text), expected.map(|ns| (ns, 0)), "{text}");
-            for no_digit in ['/', ':', 'x', '\u{e9}'] {
-                assert_eq!(ns(&format!("{text}{no_digit}12345678")), None);
+            for other in ['/', ':', 'x', '\u{e9}'] {
+                assert_eq!(ns(&format!("{text}{other}12345678")), None);
             }
         }
     }
 
     #[test]
-    fn what_is_no_number_or_does_not_fit_is_none() {
+    fn text_that_is_not_a_number_or_does_not_fit_gives_none() {
         for text in [
             "",
             "-",

@@ -24,7 +24,7 @@ mod places;
 mod reader;
 mod recognize;
 mod scanner;
-mod tensors;
+mod tensor_list;
 mod texts;
 mod window;
 
@@ -39,7 +39,7 @@ use std::path::Path;
 ///
 /// A trace that this crate wrote, as its JSON or as a [Chrome trace](crate::export::ChromeTrace), comes
 /// back as it was. The times of any other Chrome trace are counted from its first event; `read.base_ns`
-/// in the metadata is where that lies on the clock of the file. What was met and not kept is counted
+/// in the metadata is that time on the clock of the file. Events that were not kept are counted
 /// under [`LEFT_OUT_PREFIX`].
 ///
 /// ```
@@ -64,7 +64,7 @@ pub fn trace(path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
     Reader::new().trace(path)
 }
 
-/// Without the mark that some editors put in front of UTF-8.
+/// Without the byte order mark that some editors put before UTF-8.
 fn strip_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }

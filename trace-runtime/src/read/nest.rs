@@ -1,10 +1,10 @@
-//! From rows in the order of a file to a trace: sorted by start, each inside the row that holds it.
+//! Builds a trace from the rows of a file: sorts them by start and finds the parent of each.
 
 use super::category::Lane;
-use super::collector::{Collector, MemoryRow, Row, UNCORRELATED, UNFINISHED};
+use super::collector::{Collector, EventRow, MemoryChange, UNCORRELATED, UNFINISHED};
 use super::flows::Arrows;
 use super::hash::FastHash;
-use super::header::Header;
+use super::header::FileHeader;
 use super::places::{LaneOf, Places};
 use super::reader::Reader;
 use crate::model::collective_keys::SEQUENCE;
@@ -15,14 +15,14 @@ use crate::model::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// Puts what was collected into a store.
+/// Builds a store from the collected rows.
 ///
-/// A row's parent is the innermost row of its lane that holds it whole. Work on a device has the op
-/// that launched it, or the runtime call where no op made that; an op that nothing holds has the one
-/// that handed it to its thread, if the trace says so.
+/// A row's parent is the innermost row of its lane that contains it. The parent of device work is the
+/// op that launched it, or the runtime call if that was made outside of any op. The parent of an op
+/// that no row contains is the op of another thread that handed it over, if the trace has that link.
 pub(super) fn build(
     collected: Collector,
-    header: Header,
+    header: FileHeader,
     reader: Reader,
 ) -> Result<TraceStore, TraceError> {
     let Collector {
@@ -49,11 +49,11 @@ pub(super) fn build(
         Some(&thread) => ops.signatures(&mut builder, thread)?,
         None => Vec::new(),
     };
-    let ops_are_there = places.lanes().iter().any(|lane| lane.lane == Lane::Host);
+    let has_ops = places.lanes().iter().any(|lane| lane.lane == Lane::Host);
     let mut sweep = Sweep {
         hides: [
-            (Lane::Python, ops_are_there && !reader.frames),
-            (Lane::Runtime, ops_are_there && !reader.runtime_calls),
+            (Lane::Python, has_ops && !reader.frames),
+            (Lane::Runtime, has_ops && !reader.runtime_calls),
         ],
         collectives: (0..signatures.len() as u32)
             .map(|op| Some(ops.collective(op)).filter(|facts| !facts.is_empty()))
@@ -71,16 +71,16 @@ pub(super) fn build(
         rank: header.rank,
         places,
     };
-    let mut said = memory.iter().peekable();
+    let mut memory = memory.iter().peekable();
     for row in &rows {
-        while let Some(event) = said.next_if(|event| event.at < row.start) {
+        while let Some(event) = memory.next_if(|event| event.at < row.start) {
             sweep.memory(event, &memory_devices);
         }
         if let Some(hidden) = sweep.row(row)? {
             left_out.count(hidden);
         }
     }
-    for event in said {
+    for event in memory {
         sweep.memory(event, &memory_devices);
     }
 
@@ -91,13 +91,13 @@ pub(super) fn build(
     if let Some(start) = header.wall_clock_ns(base) {
         builder.metadata("start_unix_ns", start.to_string());
     }
-    header.tell(&mut builder);
-    left_out.tell(&mut builder);
+    header.write_to(&mut builder);
+    left_out.write_to(&mut builder);
     Ok(builder.finish())
 }
 
-/// Ends what never ended at the last time that the trace knows of, and finds the first one.
-fn finish_rows(rows: &mut [Row], memory: &[MemoryRow]) -> i64 {
+/// Ends unfinished rows at the last time in the trace. Returns the first time in the trace.
+fn finish_rows(rows: &mut [EventRow], memory: &[MemoryChange]) -> i64 {
     let times = || {
         let ends = rows.iter().map(|row| match row.end {
             UNFINISHED => row.start,
@@ -114,7 +114,7 @@ fn finish_rows(rows: &mut [Row], memory: &[MemoryRow]) -> i64 {
         .unwrap_or(0);
     for row in rows {
         if row.end == UNFINISHED {
-            // Told apart from one that ended there by a correlation that no profiler writes.
+            // Marked by a correlation that no profiler writes, because a row may also have ended there.
             row.end = last;
             row.correlation = NEVER_ENDED;
         }
@@ -125,7 +125,7 @@ fn finish_rows(rows: &mut [Row], memory: &[MemoryRow]) -> i64 {
 const NEVER_ENDED: u64 = u64::MAX - 1;
 
 struct Sweep {
-    /// The lanes that are looked at and not kept.
+    /// The lanes that are used to find launches but whose rows are not kept.
     hides: [(Lane, bool); 2],
     builder: TraceStoreBuilder,
     base: i64,
@@ -135,9 +135,9 @@ struct Sweep {
     /// By op: the facts about the collective that it is part of.
     collectives: Vec<Option<BTreeMap<String, String>>>,
     sequences: HashMap<(u32, i64), u64, FastHash>,
-    /// By lane: the rows that may still hold others, outermost first.
+    /// By lane: the rows that may contain later ones, outermost first.
     open: Vec<Vec<Open>>,
-    /// The op behind the runtime call of each correlation.
+    /// The op that made the runtime call of each correlation.
     launches: HashMap<u64, usize, FastHash>,
     arrows: Option<Arrows>,
     /// From ops to ops that they handed to another thread.
@@ -152,7 +152,7 @@ struct Open {
     index: usize,
 }
 
-/// The innermost of them that reaches to `until`.
+/// The innermost open row that ends at `until` or later.
 fn innermost(open: &[Open], until: i64) -> Option<usize> {
     open.iter()
         .rev()
@@ -161,8 +161,8 @@ fn innermost(open: &[Open], until: i64) -> Option<usize> {
 }
 
 impl Sweep {
-    /// Takes one row, and says what it was if it was not kept.
-    fn row(&mut self, row: &Row) -> Result<Option<&'static str>, TraceError> {
+    /// Adds one row. Returns its sort if it was not kept.
+    fn row(&mut self, row: &EventRow) -> Result<Option<&'static str>, TraceError> {
         let lane = self.places.lanes()[row.lane as usize];
         self.follow_arrows(row.start);
         if self.hides.contains(&(lane.lane, true)) {
@@ -172,22 +172,22 @@ impl Sweep {
             self.note_launch(row, self.op_at(lane.place, row.end));
             return Ok(Some("runtime calls"));
         }
-        let (held_by, asked_by) = if lane.lane == Lane::Device {
+        let (container, launcher) = if lane.lane == Lane::Device {
             (None, self.launch(row, lane.place))
         } else {
             let open = &mut self.open[row.lane as usize];
             while open.last().is_some_and(|open| open.end < row.end) {
                 open.pop();
             }
-            let held_by = open.last().map(|open| open.index);
-            (held_by, self.handed_off_by(row, lane))
+            let container = open.last().map(|open| open.index);
+            (container, self.handed_off_by(row, lane))
         };
         let new = NewRow {
             signature: self.signatures[row.op as usize],
             thread: self.threads[row.lane as usize],
             start_ns: row.start.saturating_sub(self.base),
             duration_ns: row.end.abs_diff(row.start),
-            parent: held_by.or(asked_by),
+            parent: container.or(launcher),
             outcome: if row.correlation == NEVER_ENDED {
                 Outcome::Unfinished
             } else {
@@ -199,7 +199,7 @@ impl Sweep {
             let end = row.end;
             self.open[row.lane as usize].push(Open { end, index });
         }
-        if held_by.is_none() {
+        if container.is_none() {
             self.add_to_total(row, lane);
         }
         if lane.lane == Lane::Runtime {
@@ -210,7 +210,7 @@ impl Sweep {
     }
 
     /// The metadata of a row that is part of a collective; empty for other rows.
-    fn collective(&self, row: &Row) -> BTreeMap<String, String> {
+    fn collective(&self, row: &EventRow) -> BTreeMap<String, String> {
         let Some(facts) = &self.collectives[row.op as usize] else {
             return BTreeMap::new();
         };
@@ -221,7 +221,7 @@ impl Sweep {
         facts
     }
 
-    fn note_launch(&mut self, row: &Row, by: Option<usize>) {
+    fn note_launch(&mut self, row: &EventRow, by: Option<usize>) {
         if let Some(by) = by
             && row.correlation < NEVER_ENDED
         {
@@ -229,22 +229,24 @@ impl Sweep {
         }
     }
 
-    /// What launched a row of a device, if it began before it: clocks of devices drift.
-    fn launch(&self, row: &Row, place: u32) -> Option<usize> {
+    /// The op that launched a row of a device. Only launches that began before the row are known here:
+    /// the clocks of devices drift.
+    fn launch(&self, row: &EventRow, place: u32) -> Option<usize> {
         if row.correlation != UNCORRELATED {
             return self.launches.get(&row.correlation).copied();
         }
         self.arrows.as_ref()?.source(place, row.start)
     }
 
-    /// The op of another thread whose arrow arrives where an op begins.
-    fn handed_off_by(&self, row: &Row, lane: LaneOf) -> Option<usize> {
+    /// The op of another thread whose arrow ends at the start of this row.
+    fn handed_off_by(&self, row: &EventRow, lane: LaneOf) -> Option<usize> {
         let arrows = self.handoffs.as_ref()?;
         (lane.lane == Lane::Host).then(|| arrows.source(lane.place, row.start))?
     }
 
-    /// Frames and runtime calls are the time of the ops on their thread, seen once more.
-    fn add_to_total(&mut self, row: &Row, lane: LaneOf) {
+    /// Adds the row to the total. Frames and runtime calls overlap the ops of their thread, so they
+    /// count only on a thread without ops.
+    fn add_to_total(&mut self, row: &EventRow, lane: LaneOf) {
         let counts = match lane.lane {
             Lane::Host | Lane::Device => true,
             Lane::Python | Lane::Runtime => self.places.lane_of(lane.place, Lane::Host).is_none(),
@@ -271,7 +273,7 @@ impl Sweep {
         innermost(&self.open[lane as usize], until)
     }
 
-    fn memory(&mut self, event: &MemoryRow, devices: &[String]) {
+    fn memory(&mut self, event: &MemoryChange, devices: &[String]) {
         let during = self.op_at(event.place, event.at);
         self.builder.push_memory(&MemoryEvent {
             at_ns: event.at.saturating_sub(self.base),

@@ -1,25 +1,25 @@
-//! The distinct ops of a trace: each is understood once, however often it ran.
+//! The distinct ops of a trace: the text of each is parsed once, however often the op ran.
 
 use super::category::{Category, Lane, device_kind};
 use super::event::Facts;
 use super::scanner::Raw;
-use super::tensors::Tensors;
+use super::tensor_list::TensorList;
 use super::texts::Texts;
 use crate::model::collective_keys as keys;
 use crate::model::{NewEntry, OpKind, SignatureIndex, ThreadIndex, TraceError, TraceStoreBuilder};
 use std::collections::BTreeMap;
 
-/// Ops by the text that describes them.
+/// The distinct ops, numbered by the text of their name and facts.
 #[derive(Debug, Default)]
 pub(super) struct Ops {
-    /// What tells ops apart: lane and category, name, facts.
+    /// Lane and category, name, facts: ops that differ in one of them have different numbers.
     texts: Texts,
     distinct: Vec<(Lane, Category)>,
 }
 
 const PARTS: usize = 2 + Facts::COUNT;
 
-/// One of them.
+/// One distinct op.
 struct Op<'a> {
     name: Raw<'a>,
     lane: Lane,
@@ -36,8 +36,8 @@ impl Ops {
         category: Category,
         facts: &Facts<'_>,
     ) -> u32 {
-        let sort = [lane as u8, u8::from(category == Category::DeviceMemory)];
-        self.texts.part(0, Raw(&sort));
+        let lane_and_category = [lane as u8, u8::from(category == Category::DeviceMemory)];
+        self.texts.part(0, Raw(&lane_and_category));
         self.texts.part(1, name);
         for (number, part) in (2..).zip(facts.parts()) {
             self.texts.part(number, part);
@@ -68,7 +68,8 @@ impl Ops {
         .collect()
     }
 
-    /// Numbers every op in the store being built. `thread` is any thread of it.
+    /// Adds every op to the store being built, and returns their signatures. `thread` is any thread of
+    /// that store.
     pub(super) fn signatures(
         &self,
         builder: &mut TraceStoreBuilder,
@@ -99,14 +100,14 @@ impl Op<'_> {
     ) -> Result<SignatureIndex, TraceError> {
         let facts = &self.facts;
         let name = self.name.text();
-        let mut inputs = Tensors::read(facts.input_dims, facts.input_types);
-        let mut outputs = Tensors::read(facts.output_dims, facts.output_types);
-        // The op that asks for a collective has shapes of its own; what runs on the device has not.
+        let mut inputs = TensorList::read(facts.input_dims, facts.input_types);
+        let mut outputs = TensorList::read(facts.output_dims, facts.output_types);
+        // The host op of a collective has shapes; the kernel on the device has only element counts.
         if self.lane == Lane::Device && facts.input_dims.is_empty() {
-            inputs = Tensors::flat(facts.elements_in, facts.element_type);
+            inputs = TensorList::flat(facts.elements_in, facts.element_type);
         }
         if self.lane == Lane::Device && facts.output_dims.is_empty() {
-            outputs = Tensors::flat(facts.elements_out, facts.element_type);
+            outputs = TensorList::flat(facts.elements_out, facts.element_type);
         }
         let device = (self.lane == Lane::Device).then(|| device_id(facts.device));
         let (inputs, outputs) = (inputs.views(), outputs.views());
@@ -120,8 +121,8 @@ impl Op<'_> {
                 entry.bytes_moved = facts.bytes.number();
                 Some(device_kind(&name, self.category))
             }
-            // What a name suggests is left to the analysis for ops, and is wrong for these:
-            // `cudaStreamSynchronize` is no communication because it has `send` or `comm` in it.
+            // Analyses guess the kind of other ops from the name. That would be wrong for these: a
+            // runtime call is not communication because its name has `send` or `comm` in it.
             Lane::Python | Lane::Runtime | Lane::Wait => Some(OpKind::Other),
             Lane::Host => None,
         };
@@ -129,7 +130,7 @@ impl Op<'_> {
     }
 }
 
-/// `cuda:3` for 3, and what the trace says where it says more than a number.
+/// `cuda:3` for the number 3; other text is the device's id as it is.
 pub(super) fn device_id(device: Raw<'_>) -> String {
     match device.number::<u32>() {
         Some(number) => format!("cuda:{number}"),

@@ -1,14 +1,14 @@
-//! A Chrome trace that this crate wrote, back to the trace that it was.
+//! Reads a Chrome trace that this crate wrote, and restores the trace that was written.
 //!
-//! All of an entry stands in the one `cpu_op` event that it has. The other events are made from the
-//! entries, for viewers, and are passed over; so is the row that an event stands on, which says no
-//! more than what overlapped.
+//! Each entry has one `cpu_op` event with all of its fields. The other events are derived from the
+//! entries, for viewers, and are skipped. So is the row of an event in the viewer, which depends only
+//! on which entries overlap.
 
 use super::hash::FastHash;
 use super::micros::Micros;
 use super::own_event::{OwnArgs, OwnEvent};
 use super::scanner::{Fault, Raw, Scanner};
-use super::tensors::Tensors;
+use super::tensor_list::TensorList;
 use super::{TraceError, TraceStore};
 use crate::model::{
     MemoryEvent, NewEntry, OpKind, Outcome, RecordedTraceEntry, SignatureIndex, ThreadIndex,
@@ -16,20 +16,21 @@ use crate::model::{
 };
 use std::collections::HashMap;
 
-/// The key of the top-level object behind which a file says that it is ours.
+/// The key of the top-level object that marks a file as written by this crate.
 pub(super) const KEY: &[u8] = b"trace-runtime";
 
-/// A file of a later version is read like anybody's.
+/// A file of a later version is read like a trace of another profiler.
 const VERSION: u32 = 1;
 
-/// What was read of a trace of our own.
+/// The part of a trace of our own that was read so far.
 #[derive(Debug, Default)]
 pub(super) struct OwnTrace {
     builder: TraceStoreBuilder,
     origin_ns: i64,
-    /// As it was, where the file's `metadata` shows pictures of control characters.
+    /// True if the exact metadata was read; the file's `metadata` has replacements for control
+    /// characters.
     exact_metadata: bool,
-    /// The rank that each process is named after.
+    /// The rank in the name of each process.
     ranks: HashMap<Box<[u8]>, Option<u32>, FastHash>,
     signatures: HashMap<Box<[u8]>, SignatureIndex, FastHash>,
     key: Vec<u8>,
@@ -39,7 +40,7 @@ pub(super) struct OwnTrace {
 }
 
 impl OwnTrace {
-    /// Takes the object behind [`KEY`]; nothing if the file is of a later version.
+    /// Reads the object of [`KEY`]; `None` if the file is of a later version.
     pub(super) fn begin(scanner: &mut Scanner<'_>) -> Result<Option<Self>, Fault> {
         let mut own = OwnTrace::default();
         let mut version = None;
@@ -55,7 +56,7 @@ impl OwnTrace {
                     }
                 }
                 b"metadata" => {
-                    let Ok(pairs) = described::<HashMap<String, String>>(value) else {
+                    let Ok(pairs) = from_json_string::<HashMap<String, String>>(value) else {
                         return scanner.fault("the metadata as JSON in a string");
                     };
                     own.exact_metadata = true;
@@ -69,7 +70,7 @@ impl OwnTrace {
         Ok((version == Some(VERSION)).then_some(own))
     }
 
-    /// Takes the value of a further key of the top-level object, other than `traceEvents`.
+    /// Reads the value of another key of the top-level object, other than `traceEvents`.
     pub(super) fn fact(&mut self, key: Raw<'_>, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
         match (key.0, scanner.peek()) {
             (b"metadata", Some(b'{')) if !self.exact_metadata => {
@@ -95,7 +96,7 @@ impl OwnTrace {
         Ok(self.builder.finish())
     }
 
-    /// Takes the next event.
+    /// Reads the next event.
     pub(super) fn event(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
         let event = OwnEvent::read(scanner)?;
         self.take(&event, scanner)?;
@@ -114,7 +115,7 @@ impl OwnTrace {
             }
             (b"M", b"thread_name") => {
                 let OwnArgs { thread, named, .. } = event.args;
-                if let (Some(thread), Ok(name)) = (thread.number(), described(named)) {
+                if let (Some(thread), Ok(name)) = (thread.number(), from_json_string(named)) {
                     self.names.push((thread, name));
                 }
                 Ok(())
@@ -127,8 +128,8 @@ impl OwnTrace {
     fn entry(&mut self, event: &OwnEvent<'_>, scanner: &Scanner<'_>) -> Result<(), Fault> {
         let args = &event.args;
         if !args.described.is_empty() {
-            let Ok(entry) = described::<RecordedTraceEntry>(args.described) else {
-                return scanner.fault("an entry as described JSON in a string before this");
+            let Ok(entry) = from_json_string::<RecordedTraceEntry>(args.described) else {
+                return scanner.fault("an entry as JSON in a string before this");
             };
             let pushed = self.builder.push_owned(&entry);
             self.note(pushed);
@@ -166,7 +167,8 @@ impl OwnTrace {
         Ok(())
     }
 
-    /// A store that is full is met between two events, where no text is at fault.
+    /// Keeps the first error of the store, for [`finish`](Self::finish): a full store is not a fault in
+    /// the text.
     fn note(&mut self, pushed: Result<(), TraceError>) {
         if let Err(error) = pushed {
             self.failed.get_or_insert(error);
@@ -174,8 +176,8 @@ impl OwnTrace {
     }
 
     fn thread(&mut self, event: &OwnEvent<'_>) -> ThreadIndex {
-        let said = event.args.thread;
-        let thread = if said.is_empty() { event.tid } else { said };
+        let thread = event.args.thread;
+        let thread = if thread.is_empty() { event.tid } else { thread };
         self.builder.thread(thread.number(), self.rank(event), None)
     }
 
@@ -186,12 +188,12 @@ impl OwnTrace {
         event.args.rank.number()
     }
 
-    /// Each op is understood once, however often it ran.
+    /// The signature of an event's op. The text of each op is parsed once, however often it ran.
     fn signature(&mut self, event: &OwnEvent<'_>) -> Result<SignatureIndex, TraceError> {
         self.key.clear();
         for part in [event.name].into_iter().chain(event.args.signature()) {
             self.key.extend_from_slice(part.0);
-            // No text of JSON has this byte, so that no two ops share a key.
+            // JSON text cannot contain this byte, so no two ops share a key.
             self.key.push(0);
         }
         if let Some(&known) = self.signatures.get(self.key.as_slice()) {
@@ -204,8 +206,8 @@ impl OwnTrace {
             bytes_moved,
             ..
         } = event.args;
-        let inputs = Tensors::read(event.args.input_dims, event.args.input_types);
-        let outputs = Tensors::read(event.args.output_dims, event.args.output_types);
+        let inputs = TensorList::read(event.args.input_dims, event.args.input_types);
+        let outputs = TensorList::read(event.args.output_dims, event.args.output_types);
         let (inputs, outputs) = (inputs.views(), outputs.views());
         let name = event.name.text();
         let device = device.map(Raw::text);
@@ -228,7 +230,7 @@ impl OwnTrace {
         let (Some(at), Some(bytes)) = (Micros::parse(event.time.0), args.taken.number()) else {
             return scanner.fault("a memory event with `ts` and `Bytes` before this");
         };
-        let device = match described::<String>(args.described) {
+        let device = match from_json_string::<String>(args.described) {
             Ok(device) => device,
             Err(_) => args.device.unwrap_or_default().text().into_owned(),
         };
@@ -246,12 +248,13 @@ impl OwnTrace {
     }
 }
 
-/// The value in a string of JSON text.
-fn described<T: serde::de::DeserializeOwned>(text: Raw<'_>) -> serde_json::Result<T> {
+/// The value of JSON text that is inside a JSON string.
+fn from_json_string<T: serde::de::DeserializeOwned>(text: Raw<'_>) -> serde_json::Result<T> {
     serde_json::from_str(&text.text())
 }
 
-fn by_name<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, said: Raw<'_>) -> Option<T> {
-    let is_said = |one: &T| name(*one).as_bytes() == said.0;
-    all.iter().copied().find(is_said)
+fn by_name<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, wanted: Raw<'_>) -> Option<T> {
+    all.iter()
+        .copied()
+        .find(|&one| name(one).as_bytes() == wanted.0)
 }

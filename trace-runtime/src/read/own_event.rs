@@ -3,7 +3,7 @@
 use super::scanner::{Fault, Raw, Scanner};
 use std::collections::BTreeMap;
 
-/// What is not there is empty.
+/// A missing field is empty.
 #[derive(Debug, Default)]
 pub(super) struct OwnEvent<'a> {
     pub(super) phase: Raw<'a>,
@@ -29,20 +29,20 @@ pub(super) struct OwnArgs<'a> {
     pub(super) input_types: Raw<'a>,
     pub(super) output_dims: Raw<'a>,
     pub(super) output_types: Raw<'a>,
-    /// A device may have a name without a character.
+    /// `Some` of an empty text for a device whose name is empty.
     pub(super) device: Option<Raw<'a>>,
     pub(super) kind: Raw<'a>,
     pub(super) flops: Raw<'a>,
     pub(super) bytes_moved: Raw<'a>,
-    /// It has no start; the event stands where there was room.
+    /// True if the entry has no start; the event's `ts` is then only a place in the viewer.
     pub(super) untimed: bool,
-    /// The thread, where the row has another number; `null` for none.
+    /// The thread, if it differs from the event's `tid`; `null` for none.
     pub(super) thread: Raw<'a>,
-    /// The rank, where the process is named after another; `null` for none.
+    /// The rank, if it differs from the one in the process's name; `null` for none.
     pub(super) rank: Raw<'a>,
-    /// What an event cannot say, as JSON in a string.
+    /// The whole value as JSON in a string, where the other fields cannot express it.
     pub(super) described: Raw<'a>,
-    /// Of a process or thread: what viewers call it.
+    /// Of a process or thread: its name in viewers.
     pub(super) name: Raw<'a>,
     /// Of a thread: its name, as JSON in a string.
     pub(super) named: Raw<'a>,
@@ -66,8 +66,8 @@ impl<'a> OwnEvent<'a> {
                 b"tid" => &mut event.tid,
                 b"ts" => &mut event.time,
                 b"dur" => &mut event.duration,
-                // What our events are is said first; the arguments of the others are not needed.
-                b"args" if event.matters() => {
+                // We write phase and category before the arguments, so they are known here.
+                b"args" if event.is_needed() => {
                     event.args.read(scanner)?;
                     continue;
                 }
@@ -81,7 +81,7 @@ impl<'a> OwnEvent<'a> {
         Ok(event)
     }
 
-    fn matters(&self) -> bool {
+    fn is_needed(&self) -> bool {
         match self.phase.0 {
             b"X" => self.category == Raw(b"cpu_op"),
             b"M" | b"i" => true,
@@ -121,7 +121,7 @@ impl<'a> OwnArgs<'a> {
         Ok(())
     }
 
-    /// The arguments that are no text and no number.
+    /// The arguments that are neither strings nor numbers.
     fn read_rare(&mut self, key: &[u8], scanner: &mut Scanner<'a>) -> Result<(), Fault> {
         match key {
             b"Input Dims" => self.input_dims = scanner.raw()?,
@@ -141,7 +141,7 @@ impl<'a> OwnArgs<'a> {
         Ok(())
     }
 
-    /// What entries of one op share.
+    /// The arguments that all entries of one op share.
     pub(super) fn signature(&self) -> [Raw<'a>; 9] {
         let has_device = if self.device.is_some() {
             b"1"

@@ -1,4 +1,4 @@
-//! Where rows lie: process and thread as the trace names them, and the lanes of each.
+//! The processes and threads of a file, and the lanes of each.
 
 use super::category::Lane;
 use super::hash::FastHash;
@@ -8,7 +8,7 @@ use super::texts::Texts;
 use crate::model::{ThreadIndex, TraceStoreBuilder};
 use std::collections::{HashMap, HashSet};
 
-/// Every process and thread of a trace, and its lanes.
+/// Every place (process and thread) of a trace, and its lanes.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// By process and thread.
@@ -90,8 +90,8 @@ impl Places {
         self.process_names.insert(pid.0.into(), name.0.into());
     }
 
-    /// Gives every lane a thread of the trace. Ops keep the number that the system gave their thread;
-    /// where that is taken or there is none, the lowest free number is used.
+    /// Adds a thread to the trace for every lane. Ops keep the thread number of the file; where it is
+    /// taken or missing, the lowest free number is used.
     pub(super) fn threads(
         &self,
         builder: &mut TraceStoreBuilder,
@@ -131,7 +131,7 @@ impl Places {
             .collect()
     }
 
-    /// The rank that a process is named after: in a trace of several ranks each is a process.
+    /// The rank in the name of a place's process: in a trace of several ranks each is a process.
     pub(super) fn rank(&self, place: u32) -> Option<u32> {
         let pid = &self.known[place as usize].pid;
         let name = self.process_names.get(pid)?.strip_prefix(b"rank ")?;

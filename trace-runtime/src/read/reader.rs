@@ -1,4 +1,4 @@
-//! What to keep of a trace.
+//! Reads traces with options for what to keep.
 
 use super::window::Window;
 use super::{Format, chrome, strip_bom};
@@ -9,8 +9,9 @@ use std::path::Path;
 
 /// Reads traces, keeping more of them than [`open`](super::open) does.
 ///
-/// Interpreter frames and calls into a device's runtime show time that the ops around them have
-/// already. Where a trace has ops they are left out and counted, unless asked for here.
+/// The time of interpreter frames and of calls into a device's runtime is part of the time of the ops
+/// around them. If a trace has ops, frames and calls are left out and counted, unless a method here
+/// keeps them.
 ///
 /// ```
 /// use trace_runtime::{TraceView, read::Reader};
@@ -30,7 +31,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Keeps ops and what ran on devices.
+    /// A reader that keeps ops and the work of devices.
     pub fn new() -> Reader {
         Reader::default()
     }
@@ -53,7 +54,7 @@ impl Reader {
     pub fn open(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
         let bytes = strip_bom(bytes);
         match Format::of(bytes)? {
-            // Read where it lies.
+            // Needs no copy of the text.
             Format::Recorded => recorded(bytes),
             Format::ChromeObject => chrome::object(Window::new(bytes)?, self),
             Format::ChromeArray => chrome::array(Window::new(bytes)?, self),

@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes, and what to say of one that is no trace.
+//! Recognises the format of a file by its first bytes, with an error for a file that is not a trace.
 
 use super::scanner::{Fault, Passed, Scanner};
 use super::{TraceError, strip_bom};
@@ -16,14 +16,14 @@ pub enum Format {
 }
 
 impl Format {
-    /// The form of the trace in these bytes; the error says what they are instead.
+    /// The format of the trace in these bytes. The error names what they are instead.
     pub fn of(bytes: &[u8]) -> Result<Format, TraceError> {
         let bytes = strip_bom(bytes);
         Format::look(Scanner::new(bytes))
             .unwrap_or_else(|fault| Err(fault.into_error(bytes, Passed::default())))
     }
 
-    /// The same for text that may go on: a fault at its end asks for more of it.
+    /// The same for text that may be incomplete: a fault at its end asks for more of it.
     pub(super) fn look(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>, Fault> {
         let text = scanner.rest();
         if scanner.at_end()? {
@@ -64,7 +64,7 @@ fn object_format(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>,
         _ => format!("it has {}", named.join(", ")),
     };
     Ok(Err(TraceError::content(format!(
-        "this is JSON but no trace: {has}; \
+        "this is JSON but not a trace: {has}; \
          a trace has `traceEvents` (Chrome, Kineto, torch.profiler) or `entries` (this program)"
     ))))
 }
@@ -91,23 +91,24 @@ fn what_else(bytes: &[u8]) -> String {
         (b"\xfe\xff", "text in UTF-16; save it as UTF-8"),
     ];
     if let Some((_, what)) = known.iter().find(|(magic, _)| starts(magic)) {
-        return format!("this is no trace but {what}");
+        return format!("this is not a trace but {what}");
     }
     let head = &bytes[..bytes.len().min(1024)];
     let binary = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b);
     if head.iter().any(binary) {
-        return "this is binary data and no trace that can be read; export it as Chrome JSON"
+        return "this is binary data and not a trace in a known format; export it as Chrome JSON"
             .into();
     }
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start();
     if text.starts_with('<') {
-        return "this is HTML or XML and no trace; was a web page saved in place of a download?"
+        return "this is HTML or XML and not a trace; was a web page saved in place of a download?"
             .into();
     }
     let first = text.lines().next().unwrap_or_default();
     format!(
-        "this is text that begins with `{}` and no trace, which is JSON and begins with `{{` or `[`",
+        "this is text that begins with `{}` and not a trace; \
+         a trace is JSON and begins with `{{` or `[`",
         shown(first)
     )
 }
@@ -116,7 +117,7 @@ fn compressed(how: &str) -> String {
     format!("this is compressed with {how}; decompress it first, or let `optrace` do it")
 }
 
-/// A piece of somebody's file that is safe and short enough for an error.
+/// A piece of the file, escaped and short enough for an error.
 fn shown(text: &str) -> String {
     let mut shown: String = text.escape_debug().take(40).collect();
     if shown.len() < text.len() {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_telling_key_decides() {
+    fn the_first_known_key_decides() {
         assert_eq!(format(b"\xef\xbb\xbf [1]"), Ok(Format::ChromeArray));
         assert_eq!(
             format(br#"{"a": {"entries": 1}, "traceEvents": []}"#),
@@ -144,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_called_by_its_name() {
-        for (bytes, said) in [
+    fn a_file_that_is_not_a_trace_is_named() {
+        for (bytes, part) in [
             (&b""[..], "the file is empty"),
             (b" \n\t", "the file is empty"),
             (b"\x1f\x8b\x08", "compressed with gzip"),
@@ -165,7 +166,7 @@ mod tests {
             (br#"{"a": "#, "ends too early"),
         ] {
             let error = format(bytes).unwrap_err();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(part), "{error}");
         }
     }
 

@@ -1,11 +1,11 @@
-//! Numbers distinct texts, each kept once: the text of a trace is gone when the trace is read.
+//! Numbers distinct texts and keeps each once, because the window over the file moves on.
 
 use super::hash::FastHash;
 use super::scanner::Raw;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Texts of up to 255 parts, in the order in which they first came.
+/// Texts of up to 255 parts, numbered in order of first use.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     ids: HashMap<Rc<[u8]>, u32, FastHash>,
@@ -13,11 +13,11 @@ pub(super) struct Texts {
     key: Vec<u8>,
 }
 
-/// A part comes behind its number and its length.
+/// A part is stored after its number (in the high byte) and its length.
 const NUMBER_SHIFT: u32 = 56;
 
 impl Texts {
-    /// Adds a part to the text that [`id`](Self::id) is asked for next.
+    /// Adds a part to the text whose number the next call of [`id`](Self::id) returns.
     #[inline]
     pub(super) fn part(&mut self, number: u8, part: Raw<'_>) {
         if !part.is_empty() {
@@ -27,7 +27,7 @@ impl Texts {
         }
     }
 
-    /// The number of the text that was put together, from 0.
+    /// The number, from 0, of the text made of the parts added since the last call.
     #[inline]
     pub(super) fn id(&mut self) -> u32 {
         let id = match self.ids.get(self.key.as_slice()) {
@@ -51,10 +51,10 @@ impl Texts {
     pub(super) fn parts<const N: usize>(&self, id: u32) -> [Raw<'_>; N] {
         let mut parts = [Raw::default(); N];
         let mut rest = &*self.known[id as usize];
-        while let Some((head, behind)) = rest.split_first_chunk() {
+        while let Some((head, after)) = rest.split_first_chunk() {
             let head = u64::from_le_bytes(*head);
             let length = head & ((1 << NUMBER_SHIFT) - 1);
-            let (part, next) = behind.split_at(length as usize);
+            let (part, next) = after.split_at(length as usize);
             parts[(head >> NUMBER_SHIFT) as usize] = Raw(part);
             rest = next;
         }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_told_apart_by_their_parts() {
+    fn texts_with_different_parts_have_different_numbers() {
         let mut texts = Texts::default();
         let mut id = |parts: [&'static str; 3]| {
             for (number, part) in (0..).zip(parts) {

@@ -1,21 +1,21 @@
-//! The stretch of a trace that is being read. The rest is behind it, or still to come.
+//! The part of a file that is being read.
 //!
-//! A file is hundreds of megabytes of which the collector keeps little: holding a quarter of one is
-//! faster than holding it all, because it stays in the processor's cache.
+//! A file is hundreds of megabytes of which the collector keeps little. A window of a quarter of a
+//! megabyte is faster than the whole text in memory, because it stays in the processor's cache.
 
 use super::TraceError;
 use super::scanner::{Fault, Members, Passed, Scanner};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-/// Where a window starts. It grows for a piece that does not fit.
+/// The size of a window at first, in bytes. It grows for a piece that does not fit.
 const SIZE: usize = 1 << 18;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug)]
 pub(super) struct Window<R> {
     source: R,
-    /// Text up to `filled`, room behind it.
+    /// Text up to `filled`, free space after it.
     text: Vec<u8>,
     filled: usize,
     at: usize,
@@ -46,8 +46,8 @@ impl<R: Read> Window<R> {
         Ok(window)
     }
 
-    /// Reads one piece. It is tried again with more text whenever it runs out of it, so `read` may
-    /// keep nothing before it is through.
+    /// Reads one piece. If the text of the window ends inside of it, `read` is called again with more
+    /// text, so it must not change any state before it succeeds.
     pub(super) fn piece<T>(
         &mut self,
         mut read: impl FnMut(&mut Scanner<'_>) -> Result<T, Fault>,
@@ -55,7 +55,7 @@ impl<R: Read> Window<R> {
         self.pieces(|scanner| read(scanner).map(ControlFlow::Break))
     }
 
-    /// Reads pieces, each as [`piece`](Self::piece) does, until one breaks off.
+    /// Reads pieces, each as [`piece`](Self::piece) does, until one returns `Break`.
     pub(super) fn pieces<T>(
         &mut self,
         mut read: impl FnMut(&mut Scanner<'_>) -> Result<ControlFlow<T>, Fault>,
@@ -105,7 +105,7 @@ impl<R: Read> Window<R> {
         Ok(self.text)
     }
 
-    /// Lets go of what was read and takes in what comes next.
+    /// Drops the text before the cursor and reads more after it.
     fn more(&mut self) -> Result<(), TraceError> {
         self.passed.pass(&self.text[..self.at]);
         self.text.copy_within(self.at..self.filled, 0);
@@ -123,7 +123,7 @@ impl<R: Read> Window<R> {
     }
 
     fn error(&mut self, fault: Fault) -> TraceError {
-        // Compressed data that is damaged becomes wrong text first, and is found out at its end.
+        // Damaged compressed data gives wrong text first; the decoder notices only at the end.
         while !self.ended {
             let rest = &mut self.text[self.filled..];
             let mut elsewhere = [0; 4096];
@@ -154,7 +154,7 @@ fn read_some(source: &mut impl Read, room: &mut [u8]) -> Result<usize, TraceErro
 mod tests {
     use super::*;
 
-    /// Hands out a few bytes at a time.
+    /// Returns a few bytes per call.
     struct Slowly<'a>(&'a [u8], usize);
 
     impl Read for Slowly<'_> {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_data_is_told_before_the_text_that_came_of_it() {
+    fn damaged_data_is_reported_rather_than_the_text_it_gave() {
         struct Damaged;
         impl Read for Damaged {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

@@ -1,24 +1,24 @@
-//! Shapes and element types as profilers write them, to ours.
+//! Parses the shapes and element types of tensors as profilers write them.
 
 use super::scanner::{Fault, Raw, Scanner};
 use crate::model::DType;
 
-/// How deep lists of tensors may lie in each other; what lies deeper is passed over.
+/// How deep lists of tensors may nest; deeper ones are skipped.
 const LIST_DEPTH: usize = 4;
 
 /// The dims and element types of a list of tensors, in one allocation each.
 #[derive(Debug, Default)]
-pub(super) struct Tensors {
+pub(super) struct TensorList {
     dims: Vec<usize>,
     /// Where the dims of each tensor end, and its element type.
     ends: Vec<(usize, DType)>,
 }
 
-impl Tensors {
-    /// From `Input Dims` and `Input type`. An argument that is no tensor has no dims, as in the text;
-    /// a list of tensors gives one for each. Text that is neither gives what was read up to there.
-    pub(super) fn read(dims: Raw<'_>, types: Raw<'_>) -> Tensors {
-        let mut tensors = Tensors::default();
+impl TensorList {
+    /// From `Input Dims` and `Input type`. An argument that is not a tensor has no dims, as in the text;
+    /// a list of tensors gives one for each. Other text gives the tensors read before it.
+    pub(super) fn read(dims: Raw<'_>, types: Raw<'_>) -> TensorList {
+        let mut tensors = TensorList::default();
         let mut types = Types(Scanner::new(types.0), None);
         let mut scanner = Scanner::new(dims.0);
         // The event that holds this text was read whole, so only its shape can be unexpected.
@@ -27,8 +27,8 @@ impl Tensors {
     }
 
     /// One tensor of `elements` elements.
-    pub(super) fn flat(elements: Raw<'_>, element_type: Raw<'_>) -> Tensors {
-        let mut tensors = Tensors::default();
+    pub(super) fn flat(elements: Raw<'_>, element_type: Raw<'_>) -> TensorList {
+        let mut tensors = TensorList::default();
         if let Some(elements) = elements.number() {
             tensors.dims.push(elements);
             tensors.ends.push((1, dtype(&element_type.text())));
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn read(dims: &str, types: &str) -> Vec<(Vec<usize>, DType)> {
-        Tensors::read(Raw(dims.as_bytes()), Raw(types.as_bytes()))
+        TensorList::read(Raw(dims.as_bytes()), Raw(types.as_bytes()))
             .views()
             .into_iter()
             .map(|(dims, dtype)| (dims.to_vec(), dtype))
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_argument_keeps_its_place() {
+    fn every_argument_keeps_its_position() {
         assert_eq!(
             read(
                 "[[4, 64], [], [0]]",
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_another_form_costs_the_shape_and_not_the_trace() {
+    fn unexpected_text_loses_the_shape_and_not_the_trace() {
         assert_eq!(read("\"none\"", ""), []);
         assert_eq!(read("[1, [2]]", "[\"int\"]").len(), 2);
         assert_eq!(read("[[-1]]", "[7, {}]"), [(vec![0], DType::Unknown)]);
