@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use random_traces::{flat_trace, handed_off_trace, nested_trace};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_runtime::analyze::{
-    Intervals, activity, by_op, by_shape, call_tree, critical_path, live_memory, self_times_ns,
+    Intervals, activity, by_op, by_shape, call_tree, categories, critical_path, device_times,
+    live_memory, self_times_ns,
 };
 use trace_runtime::model::{MemoryEvent, TraceStoreBuilder};
 use trace_runtime::{EntryView, RecordedExecutionTrace, TraceAnalyzer, TraceStore, TraceView};
@@ -118,6 +119,64 @@ proptest! {
             prop_assert_eq!(row.communication_ns, communication.len() as u64);
             prop_assert_eq!(row.overlap_ns, (&communication & &compute).len() as u64);
             prop_assert_eq!(row.exposed_communication_ns, (&communication - &compute).len() as u64);
+        }
+    }
+
+    #[test]
+    fn device_time_belongs_to_the_nearest_host_op(trace in handed_off_trace()) {
+        let times = device_times(&trace);
+        let own = self_times_ns(&trace);
+        let on_device = |index: usize| {
+            trace.entries[index].device_id.as_deref().is_some_and(|device| device != "cpu")
+        };
+        let (mut self_ns, mut total_ns) = (vec![0; own.len()], vec![0; own.len()]);
+        let mut by_name: HashMap<&str, (u64, u64)> = HashMap::new();
+        let mut unattributed = 0;
+        for index in (0..own.len()).filter(|&index| on_device(index)) {
+            let mut hosts = Vec::new();
+            let mut at = trace.entries[index].parent;
+            while let Some(parent) = at {
+                hosts.extend((!on_device(parent)).then_some(parent));
+                at = trace.entries[parent].parent;
+            }
+            match hosts.first() {
+                Some(&nearest) => {
+                    self_ns[nearest] += own[index];
+                    by_name.entry(&trace.entries[nearest].operation).or_default().0 += own[index];
+                }
+                None => unattributed += own[index],
+            }
+            let mut names: Vec<&str> = Vec::new();
+            for host in hosts {
+                total_ns[host] += own[index];
+                names.push(&trace.entries[host].operation);
+            }
+            // An op inside an op of its name counts once.
+            names.sort_unstable();
+            names.dedup();
+            for name in names {
+                by_name.entry(name).or_default().1 += own[index];
+            }
+        }
+        for index in 0..own.len() {
+            prop_assert_eq!(times.self_ns(index), self_ns[index]);
+            prop_assert_eq!(times.total_ns(index), total_ns[index]);
+        }
+        prop_assert_eq!(times.unattributed_ns(), unattributed);
+        prop_assert_eq!(times.attributed_ns(), self_ns.iter().sum::<u64>());
+        let device_time: u64 =
+            (0..own.len()).filter(|&index| on_device(index)).map(|index| own[index]).sum();
+        for rows in [by_op(&trace), by_shape(&trace)] {
+            let over_ops: u64 = rows.iter().map(|row| row.device_self_ns).sum();
+            prop_assert_eq!(over_ops + unattributed, device_time);
+        }
+        for row in by_op(&trace).iter().filter(|row| !row.accelerator) {
+            let expected = by_name.get(row.operation.as_str()).copied().unwrap_or_default();
+            prop_assert_eq!((row.device_self_ns, row.device_total_ns), expected);
+        }
+        let by_category: u64 = categories(&trace).iter().map(|time| time.self_ns).sum();
+        if device_time > 0 {
+            prop_assert_eq!(by_category, device_time);
         }
     }
 

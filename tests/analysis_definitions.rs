@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 use trace_runtime::analyze::{
-    MachinePeaks, Verdict, activity, by_op, by_shape, call_tree, collectives, critical_path, diff,
-    live_memory, outcomes, overhead_ns, roofline, too_short_to_trust,
+    MachinePeaks, OpCategory, Verdict, activity, by_op, by_shape, call_tree, categories,
+    collectives, critical_path, device_times, diff, live_memory, outcomes, overhead_ns, roofline,
+    too_short_to_trust,
 };
 use trace_runtime::model::{MemoryEvent, NewEntry, ThreadIndex, TraceStoreBuilder};
 use trace_runtime::{
@@ -432,8 +433,9 @@ fn given_flops_win_over_inferred_ones() {
     assert_eq!((given.flops, given.flops_inferred), (7, false));
 }
 
-#[test]
-fn an_op_that_starts_work_elsewhere_has_no_rate() {
+/// A layer whose matmul of 60 FLOPs and 124 bytes launches a kernel of 65 ns, and a relu that launches
+/// nothing; `linked` is false where the trace has lost the launch.
+fn launched(linked: bool) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let (host, stream) = (
         builder.thread(Some(1), None, None),
@@ -450,15 +452,118 @@ fn an_op_that_starts_work_elsewhere_has_no_rate() {
     let kernel = on("cuda:0", stream, OpKind::Compute, "gemm", 25, 90);
     builder
         .push(&NewEntry {
-            parent: Some(matmul),
+            parent: linked.then_some(matmul),
             ..kernel
         })
         .unwrap();
-    let rows = by_op(&builder.finish());
-    let row = rows.iter().find(|row| row.operation == "matmul").unwrap();
+    let relu = NewEntry {
+        inputs: &inputs[..1],
+        parent: Some(outer),
+        ..NewEntry::new("relu", host, 40, 12)
+    };
+    builder.push(&relu).unwrap();
+    builder.finish()
+}
+
+#[test]
+fn the_rate_of_an_op_is_that_of_the_device_work_it_launched() {
+    let rows = by_op(&launched(true));
+    let row = |name: &str| rows.iter().find(|row| row.operation == name).unwrap();
+    let matmul = row("matmul");
+    assert_eq!((matmul.flops, matmul.bytes_moved), (60, 24 + 60 + 40));
+    assert_eq!((matmul.device_self_ns, matmul.device_total_ns), (65, 65));
+    assert_eq!(matmul.flops_per_s, Some(60.0 / 65.0 * 1e9));
+    assert_eq!(matmul.bytes_per_s, Some(124.0 / 65.0 * 1e9));
+    let layer = row("layer");
+    assert_eq!((layer.device_self_ns, layer.device_total_ns), (0, 65));
+    // It ran on the host: its own time counts.
+    assert_eq!(row("relu").flops_per_s, Some(6.0 / 12.0 * 1e9));
+    let kernel = row("gemm");
+    assert_eq!((kernel.device_self_ns, kernel.device_ns()), (0, Some(65)));
     assert_eq!(
-        (row.flops, row.flops_per_s, row.bytes_per_s),
+        (row("relu").device_ns(), matmul.device_ns()),
+        (None, Some(65))
+    );
+}
+
+#[test]
+fn without_launches_host_ops_have_no_rate() {
+    let trace = launched(false);
+    let rows = by_op(&trace);
+    let matmul = rows.iter().find(|row| row.operation == "matmul").unwrap();
+    assert_eq!(
+        (matmul.flops, matmul.flops_per_s, matmul.bytes_per_s),
         (60, None, None)
+    );
+    assert_eq!(device_times(&trace).unattributed_ns(), 65);
+    assert_eq!(trace.report().unattributed_device_ns, 65);
+}
+
+#[test]
+fn an_outer_product_moves_its_output_and_a_transpose_nothing() {
+    let mut trace = RecordedExecutionTrace::new();
+    let mut mm = RecordedTraceEntry::new(0, "aten::mm")
+        .with_input_shapes(vec![vec![1024, 1], vec![1, 1024]])
+        .with_duration(Duration::from_millis(1));
+    mm.input_dtypes.push(DType::F32);
+    mm.input_dtypes.push(DType::F32);
+    trace.add_entry(mm);
+    trace.add_entry(
+        RecordedTraceEntry::new(1, "aten::transpose")
+            .with_input_shapes(vec![vec![4096, 4096]])
+            .with_duration(Duration::from_micros(1)),
+    );
+    let rows = by_op(&trace);
+    assert_eq!(rows[0].bytes_moved, 2 * 4096 + (4 << 20));
+    assert_eq!(rows[0].bytes_per_s, Some(rows[0].bytes_moved as f64 * 1e3));
+    assert!((rows[0].arithmetic_intensity.unwrap() - 0.499).abs() < 0.001);
+    assert_eq!((rows[1].bytes_moved, rows[1].bytes_per_s), (0, None));
+}
+
+#[test]
+fn kernels_are_sorted_by_name_and_by_the_op_that_launched_them() {
+    let mut builder = TraceStoreBuilder::new();
+    let (host, stream) = (
+        builder.thread(Some(1), None, None),
+        builder.thread(Some(7), None, None),
+    );
+    for (op, kernel, kind, ns) in [
+        ("aten::conv2d", "ampere_sgemm_128x64", OpKind::Compute, 50),
+        ("aten::mm", "ampere_sgemm_128x64", OpKind::Compute, 20),
+        (
+            "aten::native_layer_norm",
+            "RowwiseMoments",
+            OpKind::Compute,
+            10,
+        ),
+        ("aten::copy_", "Memcpy HtoD", OpKind::Memory, 15),
+        (
+            "c10d::allreduce_",
+            "ncclKernel_AllReduce",
+            OpKind::Communication,
+            5,
+        ),
+    ] {
+        let op = builder.push(&NewEntry::new(op, host, 0, 1)).unwrap();
+        let entry = NewEntry {
+            parent: Some(op),
+            ..on("cuda:0", stream, kind, kernel, 10, 10 + ns)
+        };
+        builder.push(&entry).unwrap();
+    }
+    let found: Vec<_> = categories(&builder.finish())
+        .iter()
+        .map(|time| (time.category, time.count, time.self_ns, time.share))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (OpCategory::Convolution, 1, 50, 0.5),
+            (OpCategory::Matmul, 1, 20, 0.2),
+            (OpCategory::Copy, 1, 15, 0.15),
+            (OpCategory::Normalisation, 1, 10, 0.1),
+            (OpCategory::Communication, 1, 5, 0.05),
+        ]
     );
 }
 

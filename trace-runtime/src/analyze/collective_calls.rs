@@ -7,7 +7,7 @@
 use super::communication::CommunicationRule;
 use super::forest::NONE;
 use super::nesting::{Nesting, parent_index};
-use super::op_table::is_accelerator;
+use super::device_time::is_accelerator;
 use crate::model::collective_keys::{COLLECTIVE, PROCESS_GROUP, PROCESS_GROUP_RANKS, SEQUENCE};
 use crate::model::{EntryView, TraceView};
 use std::collections::{BTreeMap, HashMap};

@@ -3,7 +3,7 @@
 //! Assumes that the ranks share a clock.
 
 use super::collective_calls::collective_calls;
-use super::op_table::bytes_moved;
+use super::op_work::bytes_moved;
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! How many floating-point operations an op takes, from its name and shapes.
+//! Floating-point operations of an op, inferred from its name and shapes.
 //!
-//! Used where nobody said. A multiplication and an addition are two operations.
+//! Used where no count was recorded. A multiplication and an addition are two operations.
 //!
 //! | op | FLOPs |
 //! |---|---|
@@ -14,6 +14,7 @@
 //!
 //! Backward ops are not inferred, nor is an op whose shapes do not fit its name.
 
+use crate::model::signature::elements;
 use crate::model::{EntryView, OpKind};
 
 /// A family of ops with one formula.
@@ -32,16 +33,16 @@ pub(crate) enum OpClass {
     Elementwise,
 }
 
-const ELEMENTWISE: &str = "add sub mul div neg abs sqrt rsqrt exp log pow square reciprocal relu gelu \
+pub(crate) const ELEMENTWISE: &str = "add sub mul div neg abs sqrt rsqrt exp log pow square reciprocal relu gelu \
     silu swish elu selu mish leakyrelu sigmoid tanh sin cos erf clamp floor ceil round maximum minimum \
     hardswish hardtanh softplus dropout lerp";
 
-/// Parts of a name that say where an op lives or how it is called, not what it does.
-const NOISE: &str =
+/// Parts of a name that give an op's library or its calling form, not its function.
+pub(crate) const NOISE: &str =
     "aten torch nn functional native ops op forward call apply tensor inplace scalar f";
 
 impl OpClass {
-    /// The family that the name belongs to, if any.
+    /// The class that the name belongs to, if any.
     pub(crate) fn of(name: &str) -> Option<OpClass> {
         let words = words(name);
         let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
@@ -80,8 +81,8 @@ impl OpClass {
             return Some(OpClass::Normalisation);
         }
         let listed = |list: &str, word: &str| list.split_whitespace().any(|one| one == word);
-        let mut telling = words.iter().filter(|word| !listed(NOISE, word));
-        match (telling.next(), telling.next()) {
+        let mut distinctive = words.iter().filter(|word| !listed(NOISE, word));
+        match (distinctive.next(), distinctive.next()) {
             (Some(word), None) if listed(ELEMENTWISE, word) => Some(OpClass::Elementwise),
             _ => None,
         }
@@ -89,7 +90,7 @@ impl OpClass {
 }
 
 /// The words of a name in lower case: `Conv2d::forward` is `conv2d`, `forward`.
-fn words(name: &str) -> Vec<String> {
+pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut lower_before = false;
     for c in name.chars() {
@@ -108,8 +109,8 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// The FLOPs of an entry of this class; `None` where its shapes do not tell, or its kind says that it
-/// does no arithmetic.
+/// The FLOPs of an entry of this class; `None` where its shapes do not determine them, or its kind is
+/// not compute.
 pub(crate) fn flops_of(class: OpClass, view: &EntryView<'_>) -> Option<u64> {
     if view.kind().is_some_and(|kind| kind != OpKind::Compute) {
         return None;
@@ -131,16 +132,12 @@ pub(crate) fn flops_of(class: OpClass, view: &EntryView<'_>) -> Option<u64> {
             product(&[2, output.unwrap_or(elements), inner])
         }
         OpClass::Linear => {
-            let (&inner, rows) = inputs.next()?.dims.split_last()?;
-            let elements = match (output, inputs.next()) {
-                (Some(output), _) => output,
-                (None, Some(weight)) if weight.dims.contains(&inner) && inner > 0 => {
-                    crate::model::signature::elements(rows)
-                        .checked_mul(weight.elements() / inner)?
-                }
-                (None, _) => return None,
+            let input = inputs.next()?.dims;
+            let elements = match output {
+                Some(output) => output,
+                None => linear_elements(input, inputs.next()?.dims)?,
             };
-            product(&[2, elements, inner])
+            product(&[2, elements, *input.last()?])
         }
         OpClass::Convolution => {
             let (_, weight) = (inputs.next()?, inputs.next()?.dims);
@@ -183,8 +180,39 @@ pub(crate) fn flops_of(class: OpClass, view: &EntryView<'_>) -> Option<u64> {
     }
 }
 
-/// The inner dim of a product and how many elements come out of it; `None` where the operands do not
-/// fit each other.
+/// Elements of the output of an op of this class, from its inputs alone; `None` where they do not
+/// determine it (a convolution's stride and padding are not recorded).
+pub(crate) fn output_elements(class: OpClass, view: &EntryView<'_>) -> Option<usize> {
+    let mut inputs = view.inputs();
+    match class {
+        OpClass::Product => Some(multiplied(inputs.next()?.dims, inputs.next()?.dims)?.1),
+        OpClass::AddedProduct => {
+            inputs.next()?;
+            Some(multiplied(inputs.next()?.dims, inputs.next()?.dims)?.1)
+        }
+        OpClass::Linear => linear_elements(inputs.next()?.dims, inputs.next()?.dims),
+        OpClass::Convolution | OpClass::TransposedConvolution => None,
+        OpClass::Attention => {
+            let query = inputs.next()?.dims.split_last()?.1;
+            let width = inputs.nth(1)?.dims.last()?;
+            elements(query).checked_mul(*width)
+        }
+        OpClass::Normalisation => Some(inputs.next()?.elements()),
+        OpClass::Elementwise => inputs.map(|input| input.elements()).max(),
+    }
+}
+
+/// Elements that come out of a linear layer; `None` where the weight does not fit the input.
+fn linear_elements(input: &[usize], weight: &[usize]) -> Option<usize> {
+    let (&inner, rows) = input.split_last()?;
+    if inner == 0 || !weight.contains(&inner) {
+        return None;
+    }
+    elements(rows).checked_mul(elements(weight) / inner)
+}
+
+/// The inner dim of a product and the elements of its result; `None` where the operands do not fit each
+/// other.
 fn multiplied(a: &[usize], b: &[usize]) -> Option<(usize, usize)> {
     let (&inner, left) = a.split_last()?;
     let (against, right) = match b {
@@ -295,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_left_alone() {
+    fn other_names_have_no_class() {
         for name in [
             "padding",
             "load",

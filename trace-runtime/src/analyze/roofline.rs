@@ -1,12 +1,13 @@
-//! What an op reaches of what the machine could do, by how much it computes for each byte it moves.
+//! FLOP/s of each op against the peak that its arithmetic intensity allows.
 
 use super::machine_peaks::MachinePeaks;
-use super::op_table::OpRow;
+use super::op_row::OpRow;
 use crate::model::json_struct::json_struct;
 use crate::model::order::descending;
 
-/// One row of an op table against the roof above it.
+/// A row of an op table, compared with the peak FLOP/s that its arithmetic intensity allows.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct RooflinePoint {
     /// The op's name.
     pub operation: String,
@@ -14,13 +15,13 @@ pub struct RooflinePoint {
     pub input_shapes: Option<Vec<Vec<usize>>>,
     /// FLOPs per byte moved.
     pub arithmetic_intensity: f64,
-    /// What it reaches.
+    /// FLOP/s that it reaches.
     pub flops_per_s: f64,
-    /// What the machine could reach at this intensity.
+    /// FLOP/s that the machine could reach at this intensity.
     pub attainable_flops_per_s: f64,
-    /// The one as a share of the other.
+    /// Reached as a share of attainable.
     pub efficiency: f64,
-    /// Whether moving bytes limits it rather than computing.
+    /// True if moving bytes limits it, false if computing does.
     pub memory_bound: bool,
 }
 
@@ -37,13 +38,20 @@ json_struct!(RooflinePoint {
 });
 
 /// The rows whose FLOPs are known, those that waste the most FLOPs first.
+///
+/// Where some rows have device time, only those count: the peaks are those of the device.
 pub fn roofline(rows: &[OpRow], peaks: &MachinePeaks) -> Vec<RooflinePoint> {
+    let on_devices = rows
+        .iter()
+        .any(|row| row.flops_per_s.is_some() && row.device_ns().is_some());
     let mut points: Vec<(f64, RooflinePoint)> = rows
         .iter()
+        .filter(|row| row.device_ns().is_some() == on_devices)
         .filter_map(|row| {
             let (intensity, reached) = (row.arithmetic_intensity?, row.flops_per_s?);
             let attainable = peaks.attainable(intensity);
-            let wasted = (attainable - reached) * row.sum_ns as f64;
+            let time_ns = row.device_ns().unwrap_or(row.total_ns);
+            let wasted = (attainable - reached) * time_ns as f64;
             let point = RooflinePoint {
                 operation: row.operation.clone(),
                 input_shapes: row.input_shapes.clone(),

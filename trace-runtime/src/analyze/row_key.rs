@@ -1,6 +1,6 @@
 //! What tells the rows of an op table apart.
 
-use super::op_table::is_accelerator;
+use super::device_time::is_accelerator;
 use crate::model::EntryView;
 use std::hash::{Hash, Hasher};
 

@@ -1,6 +1,6 @@
 //! Which ops are too short for their figures to mean much.
 
-use super::op_table::OpRow;
+use super::op_row::OpRow;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 

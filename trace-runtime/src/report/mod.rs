@@ -19,9 +19,9 @@ pub use text::{Colour, TextStyle};
 pub use units::{bytes, count, duration, percent, prose, rate, shapes};
 
 use crate::analyze::{
-    Activity, Collective, CriticalPath, LiveMemory, MachinePeaks, OpOutcomes, OpRow, RooflinePoint,
-    UntrustedOp, activity, by_op, by_shape, collectives, critical_path, live_memory, outcomes,
-    overhead_ns, roofline, too_short_to_trust,
+    Activity, CategoryTime, Collective, CriticalPath, LiveMemory, MachinePeaks, OpOutcomes, OpRow,
+    OpTables, RooflinePoint, UntrustedOp, activity, collectives, critical_path, live_memory,
+    outcomes, overhead_ns, roofline, too_short_to_trust,
 };
 use crate::model::json_struct::json_struct;
 use crate::model::{RecordedExecutionTrace, TraceStore, TraceView};
@@ -72,6 +72,10 @@ pub struct Report {
     pub ops: Vec<OpRow>,
     /// A row for each op and input shapes.
     pub shapes: Vec<OpRow>,
+    /// Time by category of work: of the accelerators where there are any, else of the host.
+    pub categories: Vec<CategoryTime>,
+    /// Device time whose launch is unknown, so that no host op has it.
+    pub unattributed_device_ns: u64,
     /// What each device did.
     pub activity: Activity,
     /// Collectives across ranks.
@@ -111,7 +115,7 @@ json_struct!(Report {
         outcomes,
         untrusted,
     ],
-    optional: [peaks, roofline],
+    optional: [categories, unattributed_device_ns, peaks, roofline],
 });
 
 /// A terminal is not wider and a plot seldom.
@@ -120,7 +124,8 @@ const CURVE_POINTS: usize = 256;
 impl Report {
     /// Analyses a trace; its machine's peaks are taken from its metadata if they are there.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Report {
-        let ops = by_op(trace);
+        let tables = OpTables::of(trace);
+        let ops = tables.by_op();
         let overhead = overhead_ns(trace);
         let number = |key: &str| {
             trace
@@ -158,7 +163,9 @@ impl Report {
             overhead_ns: overhead,
             untrusted: overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns)),
             ops,
-            shapes: by_shape(trace),
+            shapes: tables.by_shape(),
+            categories: tables.categories(),
+            unattributed_device_ns: tables.device_times().unattributed_ns(),
             activity: activity(trace),
             collectives: collectives(trace),
             critical_path,

@@ -7,7 +7,7 @@ use super::table::{Column, Table};
 use super::units::{all_shapes, bytes, count, duration, percent, rate, shapes, unless_zero};
 use crate::analyze::OpRow;
 
-/// A table of the ops, or two where some ran on devices and others started them.
+/// A table of the ops, or two where some ran on devices and others on the host.
 pub(super) fn by_op(report: &Report, limit: usize) -> Vec<Table> {
     on_devices_and_host("By op", &report.ops, limit)
 }
@@ -59,6 +59,11 @@ fn ops(title: &str, rows: &[&OpRow], limit: usize) -> Table {
         Column::number("self", 0),
         Column::number("share", 0),
         Column::number("total", 2),
+        Column::number("device", 1),
+        Column::number("device self", 4),
+        Column::number("wall", 1),
+        Column::number("running", 1),
+        Column::number("suspended", 1),
         Column::number("p50", 1),
         Column::number("p95", 4),
         Column::number("p99", 6),
@@ -90,6 +95,11 @@ fn ops(title: &str, rows: &[&OpRow], limit: usize) -> Table {
                 duration(row.self_ns),
                 share(row.self_ns),
                 duration(row.total_ns),
+                unless_zero(row.device_total_ns, duration),
+                unless_zero(row.device_self_ns, duration),
+                awaited(row, row.sum_ns),
+                awaited(row, row.sum_ns.saturating_sub(row.suspended_ns)),
+                awaited(row, row.suspended_ns),
                 duration(row.p50_ns),
                 duration(row.p95_ns),
                 duration(row.p99_ns),
@@ -123,6 +133,58 @@ fn ops(title: &str, rows: &[&OpRow], limit: usize) -> Table {
             columns,
             rows,
             footnote,
+            ..Table::default()
+        },
+        limit,
+    )
+}
+
+/// A time of an op with async executions that were suspended; empty for other ops.
+fn awaited(row: &OpRow, ns: u64) -> String {
+    if row.suspended_ns == 0 {
+        return String::new();
+    }
+    duration(ns)
+}
+
+pub(super) fn categories(report: &Report, limit: usize) -> Table {
+    let on_devices = report.ops.iter().any(|row| row.accelerator);
+    let columns = vec![
+        Column::name("category"),
+        Column::number("entries", 0),
+        Column::number("self", 0),
+        Column::number("share", 0),
+    ];
+    let rows = report
+        .categories
+        .iter()
+        .map(|time| {
+            vec![
+                time.category.to_string(),
+                count(time.count as u64),
+                duration(time.self_ns),
+                percent(time.share),
+            ]
+        })
+        .collect();
+    let title = if on_devices {
+        "By category, on devices"
+    } else {
+        "By category"
+    };
+    let unknown = report.unattributed_device_ns;
+    let footer = (unknown > 0).then(|| {
+        format!(
+            "{} of device time has no known launch",
+            super::units::prose(&duration(unknown))
+        )
+    });
+    cut(
+        Table {
+            title: title.to_owned(),
+            columns,
+            rows,
+            footer,
             ..Table::default()
         },
         limit,
@@ -184,6 +246,9 @@ pub(crate) fn op_figures(rows: &[OpRow]) -> Table {
             "total_ns",
             "self_ns",
             "sum_ns",
+            "suspended_ns",
+            "device_self_ns",
+            "device_total_ns",
             "min_ns",
             "mean_ns",
             "p50_ns",
@@ -215,6 +280,9 @@ pub(crate) fn op_figures(rows: &[OpRow]) -> Table {
                     row.total_ns,
                     row.self_ns,
                     row.sum_ns,
+                    row.suspended_ns,
+                    row.device_self_ns,
+                    row.device_total_ns,
                     row.min_ns,
                     row.mean_ns,
                     row.p50_ns,

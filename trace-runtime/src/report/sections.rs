@@ -3,7 +3,7 @@
 use super::Report;
 use super::answer::{device_name, waiting_devices};
 use super::names::printable;
-use super::op_sections::{by_op, by_shape, roofline};
+use super::op_sections::{by_op, by_shape, categories, roofline};
 use super::table::{Column, Table};
 use super::units::{bytes, count, duration, percent, prose, rate, unless_zero};
 use crate::analyze::DeviceActivity;
@@ -13,6 +13,7 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
         .into_iter()
         .chain(by_shape(report, rows));
     let others = [
+        categories(report, rows),
         devices(report, rows),
         collectives(report, rows),
         critical_path(report, rows),

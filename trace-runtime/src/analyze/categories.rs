@@ -1,0 +1,99 @@
+//! Time by category of work.
+
+use super::communication::CommunicationRule;
+use super::device_time::is_accelerator;
+use super::grouping::Grouping;
+use super::nesting::{Nesting, parent_index};
+use super::op_category::OpCategory;
+use crate::model::json_struct::json_struct;
+use crate::model::{OpKind, TraceView};
+
+/// The time of one category of work.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct CategoryTime {
+    /// The category.
+    pub category: OpCategory,
+    /// Number of entries.
+    pub count: usize,
+    /// Their self times added up, in nanoseconds.
+    pub self_ns: u64,
+    /// That time as a share of the times of all categories.
+    pub share: f64,
+}
+
+json_struct!(CategoryTime {
+    required: [category, count, self_ns, share],
+    optional: [],
+});
+
+/// Time by category, longest first: of the accelerators where there are any, else of the host.
+///
+/// A kernel is sorted by its name and by the op that launched it; an op with an unknown name belongs to
+/// the category of the op around it.
+pub fn categories<T: TraceView + ?Sized>(trace: &T) -> Vec<CategoryTime> {
+    categories_in(trace, &Nesting::of(trace))
+}
+
+pub(crate) fn categories_in<T: TraceView + ?Sized>(
+    trace: &T,
+    nesting: &Nesting,
+) -> Vec<CategoryTime> {
+    let mut rule = CommunicationRule::default();
+    let mut grouping = Grouping::new();
+    let mut by_group: Vec<(bool, Option<OpCategory>)> = Vec::new();
+    let mut groups = Vec::with_capacity(trace.entry_count());
+    for view in trace.views() {
+        let group = grouping.group(&view, |view| {
+            Some((
+                view.operation(),
+                view.kind(),
+                is_accelerator(view),
+                rule.holds(view),
+            ))
+        });
+        groups.push(group);
+    }
+    for &(name, kind, accelerator, communicates) in grouping.keys() {
+        let named = match kind {
+            _ if communicates => Some(OpCategory::Communication),
+            Some(OpKind::Memory) => Some(OpCategory::Copy),
+            _ if accelerator => OpCategory::of_kernel(name).or_else(|| OpCategory::of_op(name)),
+            _ => OpCategory::of_op(name),
+        };
+        by_group.push((accelerator, named));
+    }
+    let on_devices = by_group.iter().any(|group| group.0);
+    let mut times: Vec<CategoryTime> = OpCategory::ALL
+        .map(|category| CategoryTime {
+            category,
+            ..CategoryTime::default()
+        })
+        .into();
+    // By entry: its own category, else that of the entry around it.
+    let mut found: Vec<Option<OpCategory>> = Vec::with_capacity(groups.len());
+    let mut whole = 0u64;
+    for (index, view) in trace.views().enumerate() {
+        let (accelerator, named) = by_group[groups[index] as usize];
+        let above = parent_index(trace, index, &view).and_then(|parent| found[parent]);
+        let category = match (accelerator, named) {
+            (_, Some(OpCategory::Communication)) => OpCategory::Communication,
+            (true, named) => OpCategory::of_launched(named, above),
+            (false, named) => named.or(above).unwrap_or_default(),
+        };
+        found.push(named.or(above));
+        if accelerator == on_devices {
+            let time = &mut times[category as usize];
+            let own = nesting.self_ns(index, &view);
+            time.count += 1;
+            time.self_ns = time.self_ns.saturating_add(own);
+            whole = whole.saturating_add(own);
+        }
+    }
+    times.retain(|time| time.count > 0);
+    for time in &mut times {
+        time.share = time.self_ns as f64 / whole.max(1) as f64;
+    }
+    times.sort_by_key(|time| std::cmp::Reverse(time.self_ns));
+    times
+}

@@ -1,0 +1,117 @@
+//! A row of an op table.
+
+use crate::model::json_struct::json_struct;
+
+/// All executions of one op, or of one op with the same input shapes, in nanoseconds.
+///
+/// Use it to rank and explain: it separates host from device, shapes from each other, and holds
+/// percentiles, FLOPs, bytes and device time. [`OpSummary`](super::OpSummary) is the small one: count,
+/// time and bytes by name alone, in microseconds.
+///
+/// Percentiles are exact, by nearest rank: the smallest duration that at least this share of the
+/// executions did not exceed.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct OpRow {
+    /// The op's name.
+    pub operation: String,
+    /// The dims of its inputs; `None` where all shapes of the op are in one row.
+    pub input_shapes: Option<Vec<Vec<usize>>>,
+    /// True if it ran on a device other than `cpu`. An op of the host and one of a device are never in
+    /// one row, even under one name: the one launches the other.
+    pub accelerator: bool,
+    /// True if some of it is communication, by its kind or else its name.
+    pub communication: bool,
+    /// Number of executions.
+    pub count: usize,
+    /// Of those, the number that did not run inside another execution of this row.
+    pub outermost: usize,
+    /// Time spent in it. An execution inside another one of this row adds nothing, nor does the time
+    /// in which an async op was suspended.
+    pub total_ns: u64,
+    /// Of the total, the time spent in no op inside of it.
+    pub self_ns: u64,
+    /// Sum of all durations, nested and suspended time included.
+    pub sum_ns: u64,
+    /// Of that sum, the time in which async executions were suspended.
+    pub suspended_ns: u64,
+    /// Device time of the work that it launched itself; 0 in a row of a device. See
+    /// [`DeviceTimes`](super::DeviceTimes).
+    pub device_self_ns: u64,
+    /// Device time of the work that it or an op inside of it launched.
+    pub device_total_ns: u64,
+    /// The shortest execution.
+    pub min_ns: u64,
+    /// The mean execution, rounded down.
+    pub mean_ns: u64,
+    /// Half of the executions were no longer.
+    pub p50_ns: u64,
+    /// 95 % of the executions were no longer.
+    pub p95_ns: u64,
+    /// 99 % of the executions were no longer.
+    pub p99_ns: u64,
+    /// The longest execution.
+    pub max_ns: u64,
+    /// Bytes of all outputs.
+    pub memory_bytes: u64,
+    /// Bytes read and written: as given, else every input and output once. An output that was not
+    /// recorded is inferred from name and input shapes where possible. Views and allocations move
+    /// nothing.
+    pub bytes_moved: u64,
+    /// Floating-point operations: as given, else inferred from name and shapes where possible.
+    pub flops: u64,
+    /// True if some of the FLOPs are inferred.
+    pub flops_inferred: bool,
+    /// FLOPs per second of the executions whose FLOPs are known: of device time where they launched
+    /// work on a device, else of their own time. `None` where that time is unknown.
+    pub flops_per_s: Option<f64>,
+    /// Bytes moved per second, of the same time.
+    pub bytes_per_s: Option<f64>,
+    /// FLOPs per byte moved, over the executions whose FLOPs are known.
+    pub arithmetic_intensity: Option<f64>,
+}
+
+json_struct!(OpRow {
+    required: [
+        operation,
+        count,
+        outermost,
+        total_ns,
+        self_ns,
+        sum_ns,
+        min_ns,
+        mean_ns,
+        p50_ns,
+        p95_ns,
+        p99_ns,
+        max_ns,
+        memory_bytes,
+        bytes_moved,
+    ],
+    optional: [
+        input_shapes,
+        accelerator,
+        communication,
+        suspended_ns,
+        device_self_ns,
+        device_total_ns,
+        flops,
+        flops_inferred,
+        flops_per_s,
+        bytes_per_s,
+        arithmetic_intensity,
+    ],
+});
+
+impl OpRow {
+    /// Time on the device that the row stands for: its own on a device, else what it launched there.
+    /// `None` for a host op that launched nothing.
+    pub fn device_ns(&self) -> Option<u64> {
+        let ns = if self.accelerator {
+            self.total_ns
+        } else {
+            self.device_total_ns
+        };
+        (self.accelerator || ns > 0).then_some(ns)
+    }
+}
