@@ -5,9 +5,9 @@
 //! rank made before.
 
 use super::communication::CommunicationRule;
+use super::device_time::is_accelerator;
 use super::forest::NONE;
 use super::nesting::{Nesting, parent_index};
-use super::device_time::is_accelerator;
 use crate::model::collective_keys::{COLLECTIVE, PROCESS_GROUP, PROCESS_GROUP_RANKS, SEQUENCE};
 use crate::model::{EntryView, TraceView};
 use std::collections::{BTreeMap, HashMap};
