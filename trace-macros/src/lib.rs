@@ -1,6 +1,8 @@
-//! The macros of trace-runtime, which re-exports them and holds their documentation.
+//! The macros of trace-runtime, which re-exports and documents them.
 
 mod derive;
+#[cfg(test)]
+mod stages;
 #[cfg(feature = "enabled")]
 mod traced_op;
 
@@ -13,7 +15,7 @@ pub fn traced_op(options: TokenStream, item: TokenStream) -> TokenStream {
     traced_op::expand(options.into(), item.into()).into()
 }
 
-/// Leaves the function as it is: recording is compiled out.
+/// Returns the function unchanged: recording is compiled out.
 #[proc_macro_attribute]
 #[cfg(not(feature = "enabled"))]
 pub fn traced_op(_: TokenStream, item: TokenStream) -> TokenStream {

@@ -1,12 +1,12 @@
-//! What the tokens of a body say. Nothing here parses them.
+//! Questions about the tokens of a body, answered without parsing them.
 
-use super::function::{Function, outer};
 use super::signature::any_token;
+use super::validate::item::{Function, outer};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::Attribute;
 use syn::parse::{ParseStream, Parser};
 
-/// Moves `#![attributes]` at the top of the body in front of the function, where they mean the same.
+/// Moves `#![attributes]` at the top of the body to the function, where they have the same meaning.
 pub(crate) fn lift_inner_attributes(function: &mut Function) {
     let mut tokens = function.body.stream().into_iter();
     let (Some(TokenTree::Punct(pound)), Some(TokenTree::Punct(bang))) =
@@ -22,7 +22,7 @@ pub(crate) fn lift_inner_attributes(function: &mut Function) {
         let rest: TokenStream = input.parse()?;
         Ok((attrs, rest))
     };
-    // Attributes that do not parse stay where they are: the compiler says it better.
+    // Attributes that do not parse stay in the body: the compiler reports them.
     if let Ok((attrs, rest)) = parser.parse2(function.body.stream()) {
         function.attrs.extend(attrs.into_iter().map(outer));
         let mut body = Group::new(Delimiter::Brace, rest);
@@ -31,7 +31,7 @@ pub(crate) fn lift_inner_attributes(function: &mut Function) {
     }
 }
 
-/// Whether the body has a `return` in it, be it that of a closure.
+/// Whether the body contains a `return`, including one inside a closure.
 pub(crate) fn has_return(body: &Group) -> bool {
     any_token(
         body.stream(),
@@ -39,7 +39,7 @@ pub(crate) fn has_return(body: &Group) -> bool {
     )
 }
 
-/// Methods that take an iterator by value and so would move a `&mut self` that is one.
+/// Methods that take an iterator by value: called on a `&mut self` that is an iterator, they move it.
 const CONSUMING: [&str; 24] = [
     "into_iter",
     "map",
@@ -67,8 +67,8 @@ const CONSUMING: [&str; 24] = [
     "chars",
 ];
 
-/// Whether `&mut self` is certainly still there after the body: it is only ever followed by a field or
-/// by a method that borrows it, and no closure takes it along.
+/// Whether `&mut self` is certainly not moved by the body: every `self` is followed by a field or by a method that
+/// borrows it, and no closure is `move`.
 pub(crate) fn keeps_self(body: &Group) -> bool {
     keeps_self_in(body.stream())
 }

@@ -1,45 +1,24 @@
-//! `#[traced_op]`: an annotated function in, an instrumented one out.
+//! `#[traced_op]`: takes an annotated function or `impl` block and returns the instrumented one.
 //!
-//! [`options`] and [`function`] read what was written, [`signature`] and [`body`] what it says; [`validate`]
-//! and [`impl_block`] decide whether it makes sense; [`emit`] cannot fail. Mistakes are collected in
-//! [`diagnostics`] and end in [`fallback`].
+//! Three stages. [`validate`] reads the attribute and the item and reports every mistake; [`plan`] decides how
+//! each function is recorded; [`emit`] writes the plan as tokens. Only the first stage can reject user code.
+//! [`signature`] and [`body`] answer questions about tokens and are used by the first two.
 
 mod body;
-mod diagnostics;
 mod emit;
-mod fallback;
-mod function;
-mod impl_block;
-mod options;
 mod paths;
+mod plan;
 mod signature;
 #[cfg(test)]
 mod snapshots;
 mod validate;
 
-use diagnostics::Mistakes;
-use function::Item;
-use options::Options;
+use plan::Plan;
 use proc_macro2::TokenStream;
-use validate::Context;
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    let mut mistakes = Mistakes::default();
-    let options = Options::parse(options, &mut mistakes);
-    match Item::parse(item.clone()) {
-        Ok(Item::Function(function)) => {
-            let context = Context::default();
-            if let Some(op) = validate::function(*function, options, &context, &mut mistakes) {
-                return emit::function(&op);
-            }
-        }
-        Ok(Item::Impl(mut block)) => {
-            let members = impl_block::members(&mut block, &options, &mut mistakes);
-            if mistakes.is_empty() {
-                return emit::block(&block, &members);
-            }
-        }
-        Err(error) => mistakes.take(error),
+    match validate::validate(options, item) {
+        Ok(checked) => emit::item(&Plan::new(checked)),
+        Err(item_and_errors) => item_and_errors,
     }
-    fallback::item_beside_errors(item, mistakes)
 }

@@ -1,10 +1,10 @@
-//! The names that expanded code uses, all of them below one root.
+//! Paths in expanded code, and a test for paths in user code.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::Path;
 
-/// `::trace_runtime::__private`, or the same module below what `crate = path` says.
+/// `::trace_runtime::__private`, or the same module below the path given by `crate = path`.
 pub(crate) fn private(root: Option<&Path>) -> TokenStream {
     let span = Span::mixed_site();
     if let Some(root) = root {
@@ -14,7 +14,7 @@ pub(crate) fn private(root: Option<&Path>) -> TokenStream {
     }
 }
 
-/// The last segment of a path, which is all that the macro goes by.
+/// Whether this is the last segment of the path. The macro cannot see what the path refers to.
 pub(crate) fn ends_in(path: &Path, name: &str) -> bool {
     path.segments
         .last()

@@ -1,4 +1,4 @@
-//! What a signature says of the tensors that go in and come out, as far as tokens can tell.
+//! Questions about the tokens of a signature: what may be a tensor, and how it is passed.
 
 use super::paths::ends_in;
 use proc_macro2::{Ident, TokenStream, TokenTree};
@@ -8,7 +8,7 @@ use syn::{
     ReturnType, Signature, Token, Type, TypeParamBound,
 };
 
-/// A name that the parameters bind: one per parameter, more where a pattern takes it apart.
+/// A name that a parameter binds. A pattern may bind several.
 pub(crate) struct Binding {
     pub(crate) ident: Ident,
     /// The `#[cfg]`s of its parameter.
@@ -21,26 +21,27 @@ pub(crate) struct Binding {
     pub(crate) passed: Passed,
 }
 
-/// How a parameter comes in, which says how to refer to it: one whose address is not taken stays in a register.
+/// How to write a reference to a parameter. Taking the address of a reference would force it out of its register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
-    /// `x: &T` is `x`.
+    /// `x: &T`, written `x`.
     Shared,
-    /// `x: &mut T` is `&*x`.
+    /// `x: &mut T`, written `&*x`.
     Mut,
-    /// Anything else is `&x`.
+    /// Anything else, written `&x`.
     Value,
 }
 
-/// How the body gets at a parameter.
+/// What the body can do with a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// `x: &mut T`: nothing outlives the call, so the tensor can be read again after the body.
+    /// Write to it: `x: &mut T` without a named lifetime, so the tensor can be read again after the body.
     InPlace,
-    /// `&mut self`: the same, but the name cannot be bound again.
+    /// The same for `&mut self`, whose name cannot be bound again.
     SelfInPlace,
-    /// `x: &T`, or a number.
+    /// Read it: `x: &T`, or a number.
     Shared,
+    /// Move it.
     Other,
 }
 
@@ -96,12 +97,13 @@ pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
     found
 }
 
-/// Whether the function is certainly in an `impl` or a trait: it has a `self` or says `Self`.
+/// Whether the function is certainly in an `impl` or a trait: its signature contains `self` or `Self`.
 pub(crate) fn is_method(sig: &Signature) -> bool {
-    let says_self = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "Self");
+    let is_self_type =
+        |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "Self");
     sig.receiver().is_some()
-        || any_token(sig.inputs.to_token_stream(), &says_self)
-        || any_token(sig.output.to_token_stream(), &says_self)
+        || any_token(sig.inputs.to_token_stream(), &is_self_type)
+        || any_token(sig.output.to_token_stream(), &is_self_type)
 }
 
 fn cfgs(attrs: &[Attribute]) -> TokenStream {
@@ -131,7 +133,7 @@ fn passed(bound: &PatIdent, ty: &Type) -> Passed {
     }
 }
 
-/// Visits the names in a pattern. Of `whole @ (a, b)` only `whole`: the parts are in it.
+/// Visits the names in a pattern. Of `whole @ (a, b)` only `whole`, which contains the others.
 fn bound_by(pat: &Pat, found: &mut impl FnMut(&PatIdent)) {
     match pat {
         Pat::Ident(bound) => found(bound),
@@ -151,7 +153,7 @@ fn bound_by(pat: &Pat, found: &mut impl FnMut(&PatIdent)) {
     }
 }
 
-/// Takes the `mut` off these names: what takes their place in the body has it.
+/// Removes the `mut` from these names, which are bound again in the body.
 pub(crate) fn without_mut(sig: &mut Signature, names: &[&Ident]) {
     for input in &mut sig.inputs {
         if let FnArg::Typed(typed) = input {
@@ -179,22 +181,22 @@ fn pattern_without_mut(pat: &mut Pat, names: &[&Ident]) {
     }
 }
 
-/// What a function hands back, seen from the code around its body.
+/// The return type, as the code around the body needs it.
 pub(crate) enum Returns {
     /// Nothing: `()`.
     Unit,
-    /// `!`: it does not come back.
+    /// `!`: the function does not return.
     Never,
-    /// A type that can be written in front of the result.
+    /// A type that can be written in a `let`.
     Typed(TokenStream),
-    /// A type with an `impl Trait` in it: the body must stand where the compiler expects the result.
+    /// A type that contains `impl Trait`, with `_` in its place.
     Opaque(TokenStream),
-    /// The same, of a closure: its signature is read off the return type, and only if the body is the very
+    /// The same for a closure. The compiler infers the closure's parameters from the return type only if the body is the
     /// last expression of the function.
     OpaqueFn(TokenStream),
-    /// `impl Future`: the op is what the future does.
+    /// `impl Future`: the op ends when the future does.
     Future,
-    /// `Pin<Box<dyn Future>>`: the same, boxed.
+    /// `Pin<Box<dyn Future>>`: the same.
     BoxedFuture(TokenStream),
 }
 
@@ -220,18 +222,18 @@ pub(crate) fn returns(sig: &Signature) -> Returns {
     }
 }
 
-/// What the result of a function can be, told from its type.
+/// What the result of a function can be, judging by its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultKind {
-    /// Neither a tensor nor a failure: `()`, `f32`.
+    /// A value that is neither a tensor nor a failure: `()`, `f32`.
     Scalar,
-    /// A failure or a scalar: `Result<(), E>`.
+    /// A scalar or a failure: `Result<(), E>`.
     FallibleScalar,
     Anything,
 }
 
 impl ResultKind {
-    /// Whether the result can hold a borrow of a parameter.
+    /// Whether the result certainly contains no borrow of a parameter.
     pub(crate) fn holds_no_borrow(self) -> bool {
         self != ResultKind::Anything
     }
@@ -282,7 +284,7 @@ const SCALARS: [&str; 19] = [
     "i64", "i128", "char", "str", "String", "Duration",
 ];
 
-/// Types that are never tensors and not worth asking.
+/// Types that are never tensors, so they are not searched.
 fn is_scalar(ty: &Type) -> bool {
     match without_groups(ty) {
         Type::Path(path) => path
@@ -309,7 +311,7 @@ fn mentions(ty: &Type, words: &[&str]) -> bool {
     )
 }
 
-/// Whether a token like this is anywhere in the tokens, however deep.
+/// Whether the tokens, or the groups in them, contain such a token.
 pub(crate) fn any_token(tokens: TokenStream, wanted: &impl Fn(&TokenTree) -> bool) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Group(group) => any_token(group.stream(), wanted),
@@ -359,8 +361,8 @@ fn inferred(ty: &Type) -> TokenStream {
     }
 }
 
-/// `impl Future<Output = T> + Send + 'a`. A bound beyond those, such as `Unpin`, may not hold of the
-/// future that would be returned instead; such a function is recorded as a plain one.
+/// `impl Future<Output = T> + Send + 'a`. The future that is returned instead may not satisfy other bounds, such as
+/// `Unpin`; such a function is recorded as an ordinary one.
 fn is_plain_future(bounds: &syn::punctuated::Punctuated<TypeParamBound, Token![+]>) -> bool {
     let mut is_future = false;
     bounds.iter().all(|bound| match bound {

@@ -1,4 +1,4 @@
-//! What representative functions become: each `snapshots/*.rs` beside its `*.expanded.rs`.
+//! Compares the expansion of each `snapshots/NAME.rs` with `snapshots/NAME.expanded.rs`.
 //!
 //! After a change: `UPDATE_SNAPSHOTS=1 cargo test -p trace-macros --features enabled`, then read the diff.
 
@@ -9,7 +9,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Meta};
 
 #[test]
-fn expansions_are_as_written_down() {
+fn expansions_match_the_snapshots() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
     let mut seen = 0;
     for entry in fs::read_dir(&folder).unwrap() {

@@ -1,7 +1,7 @@
 //! Reads the annotated item: a function, or an `impl` block with its methods.
 //!
-//! Signatures are parsed strictly, bodies stay tokens: a half-typed body still expands in an editor, and
-//! a long one costs nothing.
+//! Signatures are parsed strictly and bodies are kept as tokens: a half-typed body still expands in an editor, and
+//! a long one costs no time.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
@@ -9,9 +9,9 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, FnModifiers, Generics, ImplItem, Path, Signature, Token, Type, Visibility};
 
-use super::paths::ends_in;
+use crate::traced_op::paths::ends_in;
 
-/// What `#[traced_op]` stands on.
+/// An item that `#[traced_op]` is on.
 pub(crate) enum Item {
     Function(Box<Function>),
     Impl(ImplBlock),
@@ -26,7 +26,7 @@ pub(crate) struct Function {
     pub(crate) body: Group,
 }
 
-/// An `impl` block. Its header is kept as tokens behind what was read from it.
+/// An `impl` block. Its header is kept as tokens.
 pub(crate) struct ImplBlock {
     header: TokenStream,
     braces: Group,
@@ -190,7 +190,7 @@ impl Member {
     }
 }
 
-/// `#![attr]` as `#[attr]`: an inner attribute has no place in front of the item.
+/// `#![attr]` as `#[attr]`: an inner attribute cannot be in front of the item.
 pub(crate) fn outer(mut attr: Attribute) -> Attribute {
     attr.style = syn::AttrStyle::Outer;
     attr
@@ -216,7 +216,7 @@ fn split_last(tokens: TokenStream) -> (TokenStream, Option<TokenTree>) {
     (tokens.into_iter().collect(), last)
 }
 
-/// The braces, found also behind the invisible delimiters that `macro_rules!` puts around `$body`.
+/// The braces, with or without the invisible delimiters that `macro_rules!` puts around `$body`.
 fn brace_group(token: &TokenTree) -> Option<Group> {
     let TokenTree::Group(group) = token else {
         return None;
@@ -257,7 +257,7 @@ fn no_body(head: TokenStream) -> syn::Error {
     }
 }
 
-/// What the item is, where its first word already says that it is no function.
+/// What the item is, if its first word shows that it is not a function.
 fn not_a_function(input: ParseStream<'_>) -> Option<&'static str> {
     if input.peek(Token![struct]) {
         Some("a struct")
@@ -289,7 +289,7 @@ fn not_a_function(input: ParseStream<'_>) -> Option<&'static str> {
     }
 }
 
-/// `extern "C"` with nothing behind it: the braces were taken for a body.
+/// `extern "C"` with nothing after it: the braces were taken for a body.
 fn is_foreign_block(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     let _ = ahead.parse::<Option<Token![unsafe]>>();
@@ -299,10 +299,10 @@ fn is_foreign_block(input: ParseStream<'_>) -> bool {
 
 fn refusal(what: &str) -> String {
     let way_out = match what {
-        "a trait" => "put it on the default methods, or on the `impl` blocks",
+        "a trait" => "put it on the default methods or on the `impl` blocks",
         "a struct" | "an enum" => {
-            "to describe the tensors in it use `#[derive(TensorLike)]`; to record its methods put it on the \
-             `impl` block"
+            "to describe the tensors in it, use `#[derive(TensorLike)]`; to record its methods, put the attribute on \
+             the `impl` block"
         }
         "a module" => "put it on each function",
         "a foreign block" => "wrap each call in `trace_runtime::op!`",

@@ -1,14 +1,14 @@
-//! What is left of the item when its attribute has mistakes: the item as written, beside the errors.
+//! The expansion of an attribute with mistakes: the item as written, and the errors.
 //!
-//! The rest of the crate goes on to see the function, so that one mistake is one error.
+//! The rest of the crate still finds the function, so one mistake is one error.
 
-use super::diagnostics::Mistakes;
-use super::function::{Item, Member};
-use super::paths::ends_in;
+use super::item::{Item, Member};
+use super::mistakes::Mistakes;
+use crate::traced_op::paths::ends_in;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-pub(crate) fn item_beside_errors(item: TokenStream, mistakes: Mistakes) -> TokenStream {
+pub(crate) fn item_with_errors(item: TokenStream, mistakes: Mistakes) -> TokenStream {
     let errors = mistakes.into_compile_errors();
     let item = match Item::parse(item.clone()) {
         Ok(Item::Function(mut function)) => {
@@ -18,7 +18,7 @@ pub(crate) fn item_beside_errors(item: TokenStream, mistakes: Mistakes) -> Token
             function.as_written()
         }
         Ok(Item::Impl(block)) => {
-            // The attributes on methods belong to the block's; alone they would report again.
+            // The attributes on methods belong to the block's attribute; alone they would report again.
             let members = block.members.iter().map(|member| match member {
                 Member::Method { function, .. } => function.as_written(),
                 Member::Other(item) => quote!(#item),

@@ -1,9 +1,9 @@
-//! Reads what stands in the parentheses of `#[traced_op(…)]`.
+//! Reads the options in the parentheses of `#[traced_op(…)]`.
 //!
-//! Only the form of each option is checked here; whether it makes sense for the function is decided in
-//! [`validate`](super::validate).
+//! Only the form of each option is checked here; [`function`](super::function) and
+//! [`impl_block`](super::impl_block) check whether it fits the item.
 
-use super::diagnostics::{Mistakes, did_you_mean, listed};
+use super::mistakes::{Mistakes, did_you_mean, listed};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use std::rc::Rc;
 use syn::ext::IdentExt;
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     pub(crate) krate: Option<Given<Rc<Path>>>,
 }
 
-/// An option's value, with its key as the place to report at.
+/// An option's value, and its key, where a mistake in the option is reported.
 #[derive(Clone)]
 pub(crate) struct Given<T> {
     pub(crate) key: Ident,
@@ -50,7 +50,7 @@ pub(crate) struct Meta {
     pub(crate) value: Rc<Expr>,
 }
 
-pub(crate) const KEYS: [&str; 11] = [
+const KEYS: [&str; 11] = [
     "name", "kind", "device", "skip", "inputs", "output", "flops", "bytes", "meta", "sync", "crate",
 ];
 
@@ -63,7 +63,7 @@ impl Options {
         let parser = |input: ParseStream<'_>| {
             while !input.is_empty() {
                 if let Err(error) = options.parse_one(input, mistakes) {
-                    mistakes.take(error);
+                    mistakes.add(error);
                     skip_to_comma(input);
                 }
                 if !input.is_empty() {
@@ -73,7 +73,7 @@ impl Options {
             Ok(())
         };
         if let Err(error) = parser.parse2(tokens) {
-            mistakes.take(error);
+            mistakes.add(error);
         }
         options
     }
@@ -130,7 +130,7 @@ impl Options {
     }
 }
 
-/// Keeps the first value; hands back the key of a second.
+/// Keeps the first value; returns the key of a second one.
 fn set<T>(
     slot: &mut Option<Given<T>>,
     key: Ident,
@@ -144,7 +144,7 @@ fn set<T>(
     Ok(None)
 }
 
-/// What an `impl` gives to each of its methods: cloning it takes no feature of syn.
+/// For options that an `impl` gives to each of its methods: an `Rc` can be cloned, syn's `Expr` only with a feature.
 fn shared<T>(
     read: impl FnOnce(&Ident) -> syn::Result<T>,
 ) -> impl FnOnce(&Ident) -> syn::Result<Rc<T>> {
@@ -174,7 +174,7 @@ fn value<'a, T: Parse>(
     }
 }
 
-/// Reads `= value` of an option whose value stands without quotes.
+/// Reads `= value` of an option whose value has no quotes.
 fn word<'a, T: Parse>(
     input: ParseStream<'a>,
     example: &'a str,
@@ -202,13 +202,13 @@ fn list<'a, T: Parse>(
         let content;
         parenthesized!(content in input);
         let values = Punctuated::<T, Token![,]>::parse_terminated(&content);
-        // What is left behind a mistake would be reported once more.
+        // Tokens left after a mistake would be reported again.
         content.parse::<TokenStream>()?;
         Ok(values?.into_iter().collect())
     }
 }
 
-/// Goes on behind a broken option, so that the ones after it are read too.
+/// Skips the rest of a broken option, so that the options after it are read too.
 fn skip_to_comma(input: ParseStream<'_>) {
     while !input.is_empty() && !input.peek(Token![,]) {
         if input.parse::<TokenTree>().is_err() {

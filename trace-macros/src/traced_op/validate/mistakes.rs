@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use std::fmt::Display;
 
-/// The mistakes found so far, each with its place.
+/// The mistakes found so far, each with its span.
 #[derive(Default)]
 pub(crate) struct Mistakes {
     found: Vec<syn::Error>,
@@ -20,7 +20,7 @@ impl Mistakes {
         self.found.push(syn::Error::new(span, message));
     }
 
-    pub(crate) fn take(&mut self, error: syn::Error) {
+    pub(crate) fn add(&mut self, error: syn::Error) {
         self.found.push(error);
     }
 
@@ -36,7 +36,7 @@ impl Mistakes {
     }
 }
 
-/// `; did you mean `weights`?` where one of the known names is close to what was written.
+/// `; did you mean `weights`?` if one of the known names is close to the written one.
 pub(crate) fn did_you_mean<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -60,7 +60,7 @@ pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// Edits that lead from one word to the other; swapping two neighbours is one edit.
+/// The number of edits that turn one word into the other; swapping two neighbours is one edit.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_fingers_is_recognised() {
+    fn a_typo_is_recognised() {
         let known = ["weights", "bias"];
         assert_eq!(
             did_you_mean("wieghts", known),

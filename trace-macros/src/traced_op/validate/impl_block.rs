@@ -1,17 +1,59 @@
-//! Checks the methods of an annotated `impl`, whose options are the defaults of theirs.
+//! Checks an annotated `impl`. The options of the block are the defaults of its methods.
 
-use super::diagnostics::{Mistakes, did_you_mean};
-use super::function::{Function, ImplBlock, Member};
+use super::function::{CheckedFunction, check_meta, without_group};
+use super::item::{Function, ImplBlock, Member};
+use super::mistakes::{Mistakes, did_you_mean};
 use super::options::{Given, Options, Skip};
-use super::signature;
-use super::validate::{self, Context, TracedMember, check_meta, without_group};
-use syn::{Expr, ExprLit, Lit};
+use crate::traced_op::signature;
+use syn::{Expr, ExprLit, ImplItem, Lit};
 
-pub(crate) fn members(
-    block: &mut ImplBlock,
+/// An `impl` block whose methods can be recorded.
+pub(crate) struct CheckedImpl {
+    /// The block without its members.
+    pub(crate) block: ImplBlock,
+    pub(crate) members: Vec<CheckedMember>,
+}
+
+pub(crate) enum CheckedMember {
+    Recorded(Box<CheckedFunction>),
+    /// A method that is left as written.
+    Untouched(Box<Function>),
+    Other(Box<ImplItem>),
+}
+
+impl CheckedImpl {
+    /// What this returns is used only if `mistakes` is empty in the end.
+    pub(crate) fn new(
+        mut block: ImplBlock,
+        defaults: &Options,
+        mistakes: &mut Mistakes,
+    ) -> CheckedImpl {
+        let type_name = check_defaults(&block, defaults, mistakes);
+        let members = std::mem::take(&mut block.members);
+        let members = members.into_iter().map(|member| match member {
+            Member::Other(item) => CheckedMember::Other(Box::new(item)),
+            Member::Method { options, function } => {
+                let is_annotated = options.is_some();
+                let own = Options::parse(options.unwrap_or_default(), mistakes);
+                if is_left_out(&own, &function, is_annotated, mistakes) {
+                    return CheckedMember::Untouched(Box::new(function));
+                }
+                let options = own.over(defaults, &function);
+                let checked = CheckedFunction::new(function, options, type_name.clone(), mistakes);
+                CheckedMember::Recorded(Box::new(checked))
+            }
+        });
+        let members = members.collect();
+        CheckedImpl { block, members }
+    }
+}
+
+/// Checks the options of the block. Returns the word in front of each method's name.
+fn check_defaults(
+    block: &ImplBlock,
     defaults: &Options,
     mistakes: &mut Mistakes,
-) -> Vec<TracedMember> {
+) -> Option<String> {
     for key in [
         defaults.inputs.as_ref().map(|given| &given.key),
         defaults.output.as_ref().map(|given| &given.key),
@@ -23,7 +65,7 @@ pub(crate) fn members(
     {
         mistakes.at(
             key,
-            format_args!("`{key}` speaks of one function; put it on a method of this `impl`"),
+            format_args!("`{key}` is for one function; put it on a method of this `impl`"),
         );
     }
     if let Some(Given {
@@ -36,63 +78,49 @@ pub(crate) fn members(
             "`skip` leaves out the whole `impl`; remove the attribute instead",
         );
     }
-    let mut context = Context {
-        type_name: block.type_name.clone(),
-    };
-    if let Some(name) = &defaults.name {
-        match without_group(&name.value) {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(prefix),
-                ..
-            }) if !prefix.value().trim().is_empty() => {
-                context.type_name = Some(prefix.value());
-            }
-            other => mistakes.at(
-                other,
-                "`name` on an `impl` is the word in front of each method's: `name = \"Linear\"`",
-            ),
-        }
-    }
     check_block_skip(block, defaults, mistakes);
     if let Some(meta) = &defaults.meta {
         check_meta(&meta.value, mistakes);
     }
-
-    let mut traced = Vec::new();
-    for member in std::mem::take(&mut block.members) {
-        let (own, function) = match member {
-            Member::Other(item) => {
-                traced.push(TracedMember::Other(Box::new(item)));
-                continue;
-            }
-            Member::Method { options, function } => (options, function),
-        };
-        let is_annotated = own.is_some();
-        let own = Options::parse(own.unwrap_or_default(), mistakes);
-        if let Some(Given {
-            key,
-            value: Skip::Method,
-        }) = &own.skip
-        {
-            if own.speaks_of_more_than_skip() {
-                mistakes.at(
-                    key,
-                    "`skip` leaves this method out, so its other options do nothing; keep one",
-                );
-            }
-            traced.push(TracedMember::Function(Box::new(function)));
-            continue;
+    let Some(name) = &defaults.name else {
+        return block.type_name.clone();
+    };
+    match without_group(&name.value) {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(prefix),
+            ..
+        }) if !prefix.value().trim().is_empty() => Some(prefix.value()),
+        other => {
+            mistakes.at(
+                other,
+                "`name` on an `impl` is the word in front of each method's name: `name = \"Linear\"`",
+            );
+            None
         }
-        // On the block the attribute means every method that can be recorded; on the method it means this one.
-        if function.sig.constness.is_some() && !is_annotated {
-            traced.push(TracedMember::Function(Box::new(function)));
-            continue;
-        }
-        let options = own.over(defaults, &function);
-        let op = validate::function(function, options, &context, mistakes);
-        traced.extend(op.map(|op| TracedMember::Op(Box::new(op))));
     }
-    traced
+}
+
+/// Whether a method of the block stays as written: it has `skip`, or is a `const fn` without an attribute of its own.
+fn is_left_out(
+    own: &Options,
+    function: &Function,
+    is_annotated: bool,
+    mistakes: &mut Mistakes,
+) -> bool {
+    let Some(Given {
+        key,
+        value: Skip::Method,
+    }) = &own.skip
+    else {
+        return function.sig.constness.is_some() && !is_annotated;
+    };
+    if own.has_more_than_skip() {
+        mistakes.at(
+            key,
+            "`skip` leaves this method out, so its other options have no effect; keep one",
+        );
+    }
+    true
 }
 
 fn check_block_skip(block: &ImplBlock, defaults: &Options, mistakes: &mut Mistakes) {
@@ -126,7 +154,7 @@ fn check_block_skip(block: &ImplBlock, defaults: &Options, mistakes: &mut Mistak
 }
 
 impl Options {
-    fn speaks_of_more_than_skip(&self) -> bool {
+    fn has_more_than_skip(&self) -> bool {
         let Options {
             name,
             kind,
@@ -152,7 +180,7 @@ impl Options {
             || krate.is_some()
     }
 
-    /// A method's own options, where it has none the block's.
+    /// A method's own options, completed by those of the block.
     fn over(mut self, defaults: &Options, function: &Function) -> Options {
         self.kind = self.kind.or_else(|| defaults.kind.clone());
         self.device = self.device.or_else(|| defaults.device.clone());

@@ -1,0 +1,20 @@
+//! `#[derive(TensorLike)]`: describes a struct or enum by the tensors in its fields.
+//!
+//! The same stages as `#[traced_op]`: [`validate`] reads the type and reports every mistake, [`plan`] decides which
+//! fields are described and which bounds that needs, [`emit`] writes the impl. The impl is part of the type's API, so it
+//! is also written with the feature `enabled` off. syn is not built then; [`tokens`] is all the parsing there is.
+
+mod emit;
+mod plan;
+mod tokens;
+mod validate;
+
+use plan::Plan;
+use proc_macro::TokenStream;
+
+pub(crate) fn expand(input: TokenStream) -> TokenStream {
+    match validate::validate(input) {
+        Ok(checked) => emit::tensor_like(&Plan::new(checked)),
+        Err(errors) => errors,
+    }
+}

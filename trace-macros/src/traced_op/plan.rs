@@ -1,0 +1,327 @@
+//! Stage 2: decides how each function is recorded. Nothing here can fail.
+
+use super::body;
+use super::paths;
+use super::signature::{self, Access, Binding, Passed, ResultKind, Returns};
+use super::validate::CheckedItem;
+use super::validate::function::{CheckedFunction, Device};
+use super::validate::impl_block::CheckedMember;
+use super::validate::item::{Function, ImplBlock};
+use super::validate::options::Meta;
+use proc_macro2::{Ident, Span, TokenStream};
+use std::rc::Rc;
+use syn::ext::IdentExt;
+use syn::{Expr, ExprLit, ImplItem, Lit, LitStr};
+
+/// How an annotated item is recorded.
+pub(crate) enum Plan {
+    Function(Box<OpPlan>),
+    Impl(ImplBlock, Vec<MemberPlan>),
+}
+
+/// How one member of an annotated `impl` is recorded.
+pub(crate) enum MemberPlan {
+    Op(Box<OpPlan>),
+    /// A method that is left as written.
+    Function(Box<Function>),
+    Other(Box<ImplItem>),
+}
+
+/// How one function is recorded.
+pub(crate) struct OpPlan {
+    pub(crate) function: Function,
+    /// The path of the module that expanded code may name.
+    pub(crate) private: TokenStream,
+    pub(crate) name: Name,
+    pub(crate) kind: Option<Ident>,
+    pub(crate) device: Option<Device>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) flops: Option<Expr>,
+    pub(crate) bytes: Option<Expr>,
+    pub(crate) meta: Vec<Meta>,
+    pub(crate) sync: Option<Rc<Expr>>,
+    pub(crate) output: Output,
+    pub(crate) result: ResultKind,
+    pub(crate) returns: Returns,
+    pub(crate) has_return: bool,
+    pub(crate) captures: Captures,
+    /// `mut` parameters that an async block binds again.
+    pub(crate) rebound: Vec<Rebound>,
+}
+
+/// Where the op's name comes from.
+pub(crate) enum Name {
+    /// A constant expression.
+    Given(Expr),
+    /// The path of an item inside the method, which contains the name of the method's type. The macro does not see
+    /// the `impl` around a single annotated method, but the compiler does.
+    PathOfMethod,
+}
+
+/// A value that is searched for tensors before the body runs.
+pub(crate) enum Input {
+    Argument {
+        ident: Ident,
+        cfgs: TokenStream,
+        passed: Passed,
+    },
+    Expression(Expr),
+}
+
+/// Where the op's outputs are.
+pub(crate) enum Output {
+    /// In the result.
+    Result,
+    /// In the parameters that the body wrote to.
+    InPlace(Vec<InPlace>),
+    /// In the expressions of `output(…)`.
+    Given(Vec<Expr>),
+}
+
+/// A `&mut` parameter that is read again after the body.
+pub(crate) struct InPlace {
+    pub(crate) ident: Ident,
+    pub(crate) cfgs: TokenStream,
+    /// The body gets a reborrow under the same name, which it may move. `self` cannot be bound again.
+    pub(crate) reborrow: Option<Reborrow>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reborrow {
+    Plain,
+    /// The parameter was declared `mut`; now the reborrow is.
+    Mut,
+}
+
+/// A `mut` parameter that is bound again, under its own name, inside the async block.
+pub(crate) struct Rebound {
+    pub(crate) ident: Ident,
+    pub(crate) cfgs: TokenStream,
+}
+
+/// How a body that became a closure or an async block captures the parameters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Captures {
+    ByUse,
+    ByMove,
+}
+
+impl Plan {
+    pub(crate) fn new(item: CheckedItem) -> Plan {
+        match item {
+            CheckedItem::Function(function) => Plan::Function(Box::new(OpPlan::new(*function))),
+            CheckedItem::Impl(checked) => {
+                let members = checked.members.into_iter().map(|member| match member {
+                    CheckedMember::Recorded(function) => {
+                        MemberPlan::Op(Box::new(OpPlan::new(*function)))
+                    }
+                    CheckedMember::Untouched(function) => MemberPlan::Function(function),
+                    CheckedMember::Other(item) => MemberPlan::Other(item),
+                });
+                Plan::Impl(checked.block, members.collect())
+            }
+        }
+    }
+}
+
+impl OpPlan {
+    fn new(checked: CheckedFunction) -> OpPlan {
+        let CheckedFunction {
+            mut function,
+            options,
+            type_name,
+        } = checked;
+        let name = name(&function, options.name, type_name.as_deref());
+        body::lift_inner_attributes(&mut function);
+        let bindings = signature::bindings(&function.sig);
+        let described = described(&bindings, &options.skipped);
+        let inputs = match options.inputs {
+            Some(inputs) => inputs.into_iter().map(Input::Expression).collect(),
+            None => described.iter().copied().map(Input::of).collect(),
+        };
+        let result = signature::result_kind(&function.sig);
+        let has_sync = options.sync.is_some();
+        let output = match options.output {
+            Some(output) => Output::Given(output),
+            None if result.holds_no_borrow() => {
+                Output::in_place(&described, &function, may_borrow(&function, &bindings))
+            }
+            None => Output::Result,
+        };
+        let reads_later = matches!(output, Output::Given(_)) || has_sync;
+        let captures = captures(&function, &bindings, result, &output, reads_later);
+        let rebound = rebound(&function, &bindings, &output, reads_later);
+        let has_return = body::has_return(&function.body);
+        let returns = signature::returns(&function.sig);
+        let bound_in_body = output
+            .read_again()
+            .iter()
+            .filter(|one| one.reborrow == Some(Reborrow::Mut))
+            .map(|one| &one.ident)
+            .chain(rebound.iter().map(|one| &one.ident));
+        signature::without_mut(&mut function.sig, &bound_in_body.collect::<Vec<_>>());
+        OpPlan {
+            private: paths::private(options.krate.as_deref()),
+            name,
+            kind: options.kind,
+            device: options.device,
+            inputs,
+            flops: options.flops,
+            bytes: options.bytes,
+            meta: options.meta,
+            sync: options.sync,
+            output,
+            result,
+            returns,
+            has_return,
+            captures,
+            rebound,
+            function,
+        }
+    }
+
+    /// Whether the inputs need a closure: they contain an expression that is evaluated only while recording, or a
+    /// `#[cfg]`.
+    pub(crate) fn needs_input_closure(&self) -> bool {
+        let is_plain =
+            |input: &Input| matches!(input, Input::Argument { cfgs, .. } if cfgs.is_empty());
+        self.flops.is_some()
+            || self.bytes.is_some()
+            || !self.meta.is_empty()
+            || self.device.is_some()
+            || !self.inputs.iter().all(is_plain)
+    }
+}
+
+fn name(function: &Function, given: Option<Expr>, type_name: Option<&str>) -> Name {
+    if let Some(given) = given {
+        return Name::Given(given);
+    }
+    let ident = function.sig.ident.unraw();
+    let name = match type_name {
+        Some(type_name) => format!("{type_name}::{ident}"),
+        None if signature::is_method(&function.sig) => return Name::PathOfMethod,
+        None => ident.to_string(),
+    };
+    Name::Given(Expr::Lit(ExprLit {
+        attrs: Vec::new(),
+        lit: Lit::Str(LitStr::new(&name, Span::mixed_site())),
+    }))
+}
+
+/// The parameters that are searched for tensors.
+fn described<'a>(bindings: &'a [Binding], skipped: &[Ident]) -> Vec<&'a Binding> {
+    bindings
+        .iter()
+        .filter(|binding| binding.may_hold_tensors && !skipped.contains(&binding.ident))
+        .filter(|binding| !binding.ident.to_string().starts_with('_'))
+        .collect()
+}
+
+/// Whether the body may capture parameters by reference. In an async block, a captured reference to a value that is
+/// not `Sync` would make the future lose `Send`.
+fn may_borrow(function: &Function, bindings: &[Binding]) -> bool {
+    function.sig.asyncness.is_none()
+        || bindings
+            .iter()
+            .all(|binding| binding.access != Access::Other)
+}
+
+fn captures(
+    function: &Function,
+    bindings: &[Binding],
+    result: ResultKind,
+    output: &Output,
+    reads_later: bool,
+) -> Captures {
+    let by_use = if output.reads_self() {
+        true
+    } else if reads_later {
+        may_borrow(function, bindings)
+    } else {
+        function.sig.asyncness.is_none() && result.holds_no_borrow()
+    };
+    if by_use {
+        Captures::ByUse
+    } else {
+        Captures::ByMove
+    }
+}
+
+/// A captured variable of an async block cannot be assigned a borrow of one of the block's own locals; a variable that
+/// is bound inside can.
+fn rebound(
+    function: &Function,
+    bindings: &[Binding],
+    output: &Output,
+    reads_later: bool,
+) -> Vec<Rebound> {
+    if function.sig.asyncness.is_none() || reads_later {
+        return Vec::new();
+    }
+    bindings
+        .iter()
+        .filter(|binding| binding.is_mut && !output.reads_again(&binding.ident))
+        .map(|binding| Rebound {
+            ident: binding.ident.clone(),
+            cfgs: binding.cfgs.clone(),
+        })
+        .collect()
+}
+
+impl Input {
+    fn of(binding: &Binding) -> Input {
+        Input::Argument {
+            ident: binding.ident.clone(),
+            cfgs: binding.cfgs.clone(),
+            passed: binding.passed,
+        }
+    }
+}
+
+impl Output {
+    /// The `&mut` parameters if there are any, else the result.
+    fn in_place(described: &[&Binding], function: &Function, may_borrow: bool) -> Output {
+        let in_place: Vec<InPlace> = described
+            .iter()
+            .filter_map(|binding| InPlace::of(binding, function, may_borrow))
+            .collect();
+        if in_place.is_empty() {
+            return Output::Result;
+        }
+        Output::InPlace(in_place)
+    }
+
+    /// The parameters that are read again after the body.
+    pub(crate) fn read_again(&self) -> &[InPlace] {
+        match self {
+            Output::InPlace(in_place) => in_place,
+            _ => &[],
+        }
+    }
+
+    fn reads_again(&self, ident: &Ident) -> bool {
+        self.read_again().iter().any(|one| one.ident == *ident)
+    }
+
+    /// Whether `self` is read again after the body, which then must not move it.
+    fn reads_self(&self) -> bool {
+        self.read_again().iter().any(|one| one.reborrow.is_none())
+    }
+}
+
+impl InPlace {
+    fn of(binding: &Binding, function: &Function, may_borrow: bool) -> Option<InPlace> {
+        let reborrow = match binding.access {
+            Access::InPlace if binding.is_mut => Some(Reborrow::Mut),
+            Access::InPlace => Some(Reborrow::Plain),
+            Access::SelfInPlace if may_borrow && body::keeps_self(&function.body) => None,
+            _ => return None,
+        };
+        Some(InPlace {
+            ident: binding.ident.clone(),
+            cfgs: binding.cfgs.clone(),
+            reborrow,
+        })
+    }
+}
