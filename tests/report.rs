@@ -243,14 +243,14 @@ fn very_long_and_hostile_names_keep_the_table_whole() {
             RecordedTraceEntry::new(step, name).with_input_shapes(vec![vec![usize::MAX; 9]]);
         trace.add_entry(entry.with_duration(std::time::Duration::from_micros(5)));
     }
-    for width in [0, 80, 81, 133] {
+    for width in [0, 20, 21, 33, 40, 57, 80, 81, 133] {
         let text = trace.report().to_text(&TextStyle {
             width,
             ..TextStyle::default()
         });
         assert!(
             text.lines()
-                .all(|line| display_width(line) <= width.max(80)),
+                .all(|line| display_width(line) <= width.max(20)),
             "{text}"
         );
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()));

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
 use trace_runtime::TraceError;
 use trace_runtime::report::printable;
 
@@ -13,19 +12,15 @@ pub(crate) const EXIT_CODE: u8 = 2;
 pub(crate) enum Failure {
     /// A trace that cannot be read, merged or exported.
     Trace(TraceError),
-    /// Output that cannot be written to this file, or to standard output.
-    Write(Option<PathBuf>, io::Error),
+    /// Standard output cannot be written.
+    StandardOutput(io::Error),
     /// Anything else, as the text to show.
     Message(String),
 }
 
 impl Failure {
-    pub(crate) fn write(path: Option<&Path>, error: io::Error) -> Failure {
-        Failure::Write(path.map(Path::to_owned), error)
-    }
-
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        matches!(self, Failure::Write(_, error) if error.kind() == io::ErrorKind::BrokenPipe)
+        matches!(self, Failure::StandardOutput(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// Prints the failure to standard error. Names of files and ops in it are made safe for a terminal.
@@ -40,10 +35,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Trace(error) => error.fmt(f),
-            Failure::Write(Some(path), error) => {
-                write!(f, "{}: cannot be written: {error}", path.display())
+            Failure::StandardOutput(error) => {
+                write!(f, "standard output cannot be written: {error}")
             }
-            Failure::Write(None, error) => write!(f, "standard output cannot be written: {error}"),
             Failure::Message(text) => f.write_str(text),
         }
     }

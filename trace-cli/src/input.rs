@@ -3,7 +3,7 @@
 use crate::args::Reading;
 use crate::compression::{Compression, gzip, zstd};
 use crate::failure::Failure;
-use crate::progress::{Counted, Progress};
+use crate::progress::Progress;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, StdinLock};
 use std::path::Path;
@@ -13,6 +13,10 @@ use trace_runtime::{TraceError, TraceStore};
 
 /// Loads the trace in a file, or from standard input if the path is `-`.
 pub(crate) fn load(path: &Path, reading: Reading) -> Result<TraceStore, Failure> {
+    load_one(path, reading, &Progress::new())
+}
+
+fn load_one(path: &Path, reading: Reading, progress: &Progress) -> Result<TraceStore, Failure> {
     let mut reader = Reader::new();
     if reading.frames {
         reader = reader.with_frames();
@@ -20,14 +24,14 @@ pub(crate) fn load(path: &Path, reading: Reading) -> Result<TraceStore, Failure>
     if reading.runtime_calls {
         reader = reader.with_runtime_calls();
     }
-    let progress = Progress::reading(path);
     if path.as_os_str() == "-" {
-        let source = Counted(standard_input()?, progress.done());
-        return read(reader, source).map_err(|error| named(error, Path::new("standard input")));
+        let name = Path::new("standard input");
+        let source = progress.reading(name, None, standard_input()?);
+        return read(reader, source).map_err(|error| named(error, name));
     }
     let (file, size) = open(path)?;
-    progress.begin(size);
-    read(reader, Counted(file, progress.done())).map_err(|error| named(error, path))
+    let source = progress.reading(path, size, file);
+    read(reader, source).map_err(|error| named(error, path))
 }
 
 fn named(error: TraceError, path: &Path) -> Failure {
@@ -42,13 +46,14 @@ pub(crate) fn load_all(paths: &[&Path], reading: Reading) -> Result<Vec<TraceSto
             "standard input is named more than once; name files instead".to_owned(),
         ));
     }
+    let progress = Progress::new();
     let at_once = thread::available_parallelism().map_or(1, usize::from);
     let mut traces = Vec::with_capacity(paths.len());
     for group in paths.chunks(at_once) {
         traces.extend(thread::scope(|scope| {
             let running: Vec<_> = group
                 .iter()
-                .map(|path| scope.spawn(|| load(path, reading)))
+                .map(|path| scope.spawn(|| load_one(path, reading, &progress)))
                 .collect();
             running
                 .into_iter()
@@ -73,8 +78,8 @@ fn standard_input() -> Result<StdinLock<'static>, Failure> {
     Ok(stdin)
 }
 
-/// Opens a file and returns it with its size in bytes, 0 if it is unknown (a pipe, a device).
-fn open(path: &Path) -> Result<(File, usize), Failure> {
+/// Opens a file and returns it with its size in bytes, if it has one (a pipe has none).
+fn open(path: &Path) -> Result<(File, Option<u64>), Failure> {
     let content = |message: String| named(TraceError::content(message), path);
     if path.is_dir() {
         return Err(content(
@@ -85,8 +90,8 @@ fn open(path: &Path) -> Result<(File, usize), Failure> {
         io::ErrorKind::NotFound => content("no such file".to_owned()),
         _ => content(format!("cannot be read: {error}")),
     })?;
-    let size = file.metadata().map_or(0, |about| about.len());
-    Ok((file, usize::try_from(size).unwrap_or(0)))
+    let size = file.metadata().ok().filter(std::fs::Metadata::is_file);
+    Ok((file, size.map(|metadata| metadata.len())))
 }
 
 /// Reads a trace from `source`, decompressing it if it is gzip or zstd.

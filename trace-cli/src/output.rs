@@ -3,29 +3,30 @@
 use crate::args::{Format, Layout};
 use crate::failure::Failure;
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
-use trace_runtime::report::{Colour, Table, TextStyle};
+use trace_runtime::export;
+use trace_runtime::report::{Colour, Table, TextStyle, wrapped};
 
 /// Width of text that does not go to a terminal.
 const PLAIN_WIDTH: usize = 80;
+/// Tables need at least this width for a name and a number.
+const NARROWEST: usize = 20;
 
 /// The output file, or `None` for standard output (no option, or `-`).
 pub(crate) fn file(option: Option<&Path>) -> Option<&Path> {
     option.filter(|path| path.as_os_str() != "-")
 }
 
-/// Writes the whole result at once, so that a pipe closed early is handled in one place.
+/// Writes the whole result at once, so that a pipe closed early is handled in one place. A file is
+/// replaced only when all of it is written.
 pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
-    let path = file(path);
-    let written = if let Some(path) = path {
-        fs::write(path, bytes)
-    } else {
-        let mut out = io::stdout().lock();
-        out.write_all(bytes).and_then(|()| out.flush())
-    };
-    written.map_err(|error| Failure::write(path, error))
+    if let Some(path) = file(path) {
+        return Ok(export::write_with(path, |out| out.write_all(bytes))?);
+    }
+    let mut out = io::stdout().lock();
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.map_err(Failure::StandardOutput)
 }
 
 /// Width, colours and number of rows for text that goes to the output of `layout`.
@@ -36,7 +37,11 @@ pub(crate) fn style(layout: &Layout) -> TextStyle {
         to_terminal.then_some(usize::from(width.0))
     };
     TextStyle {
-        width: layout.width.or_else(terminal).unwrap_or(PLAIN_WIDTH),
+        width: layout
+            .width
+            .or_else(terminal)
+            .unwrap_or(PLAIN_WIDTH)
+            .max(NARROWEST),
         colour: colour(to_terminal, std::env::var_os("NO_COLOR").as_deref()),
         rows: layout.rows,
     }
@@ -66,8 +71,8 @@ pub(crate) fn tables(
         Format::Text => {
             let each = tables
                 .iter()
-                .map(|table| table.to_text(style.width.max(PLAIN_WIDTH), style.colour));
-            joined(first_line, each)
+                .map(|table| table.to_text(style.width, style.colour));
+            joined(&wrapped(first_line, style.width), each)
         }
         Format::Md => joined(first_line, tables.iter().map(Table::to_markdown)),
     };

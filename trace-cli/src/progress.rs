@@ -1,131 +1,127 @@
-//! A line on standard error that says how far a long read is. Short ones and pipes never see it.
+//! Progress bars on standard error, one per file that is being read. Reads that are short and standard
+//! errors that are not a terminal show none.
 
-use std::io::{self, IsTerminal as _, Read, Write as _};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use trace_runtime::report::{bytes, printable};
+use trace_runtime::report::printable;
 
-/// Nobody wonders what a program does for less than this.
+/// Reads that take less time than this show no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
-const TICK: Duration = Duration::from_millis(100);
-const BAR: usize = 30;
+const STYLE: &str = "{msg} [{bar:30}] {decimal_bytes} of {decimal_total_bytes}";
+const STYLE_WITHOUT_SIZE: &str = "{msg}: {decimal_bytes} in {elapsed}";
 
-/// Shown from a second on until it is dropped.
+/// The bars of all files that are read at the same time, one below the other.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    state: Arc<State>,
-    line: Option<(Sender<()>, JoinHandle<()>)>,
-}
-
-#[derive(Debug)]
-struct State {
-    what: String,
-    done: AtomicUsize,
-    /// 0 where nobody knows.
-    total: AtomicUsize,
+    bars: MultiProgress,
+    patience: Duration,
 }
 
 impl Progress {
-    pub(crate) fn reading(path: &Path) -> Progress {
+    pub(crate) fn new() -> Progress {
+        Progress {
+            // Draws nothing if standard error is not a terminal.
+            bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
+            patience: PATIENCE,
+        }
+    }
+
+    /// Counts what is read from `source`; the bar is removed when the result is dropped.
+    pub(crate) fn reading<R>(&self, path: &Path, size: Option<u64>, source: R) -> Counted<R> {
         let name = path.file_name().unwrap_or(path.as_os_str());
-        let state = Arc::new(State {
-            what: format!("reading {}", printable(&name.to_string_lossy())),
-            done: AtomicUsize::new(0),
-            total: AtomicUsize::new(0),
-        });
-        let line = io::stderr().is_terminal().then(|| {
-            let (stop, stopped) = mpsc::channel();
-            let shown = state.clone();
-            let thread = thread::spawn(move || {
-                let begun = Instant::now();
-                let mut wait = PATIENCE;
-                while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                    show(&shown.line(begun.elapsed()));
-                    wait = TICK;
-                }
-                if wait == TICK {
-                    show("");
-                }
-            });
-            (stop, thread)
-        });
-        Progress { state, line }
-    }
-
-    /// How much is done; see [`Counted`].
-    pub(crate) fn done(&self) -> &AtomicUsize {
-        &self.state.done
-    }
-
-    /// Begins a stretch of work of this size.
-    pub(crate) fn begin(&self, total: usize) {
-        self.state.done.store(0, Ordering::Relaxed);
-        self.state.total.store(total, Ordering::Relaxed);
+        let template = if size.is_some() {
+            STYLE
+        } else {
+            STYLE_WITHOUT_SIZE
+        };
+        let style = ProgressStyle::with_template(template)
+            .expect("the templates are constant")
+            .progress_chars("#>-");
+        let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::hidden())
+            .with_style(style)
+            .with_message(format!("reading {}", printable(&name.to_string_lossy())));
+        Counted {
+            source,
+            bar,
+            bars: self.bars.clone(),
+            show_at: Some(Instant::now() + self.patience),
+        }
     }
 }
 
-/// Counts what comes out of a source.
+/// A source whose bytes are counted on a progress bar.
 #[derive(Debug)]
-pub(crate) struct Counted<'a, R>(pub(crate) R, pub(crate) &'a AtomicUsize);
+pub(crate) struct Counted<R> {
+    source: R,
+    bar: ProgressBar,
+    bars: MultiProgress,
+    /// When to show the bar; `None` once it is shown.
+    show_at: Option<Instant>,
+}
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for Counted<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let count = self.0.read(room)?;
-        self.1.fetch_add(count, Ordering::Relaxed);
+        let count = self.source.read(room)?;
+        self.bar.inc(count as u64);
+        if self.show_at.is_some_and(|at| at <= Instant::now()) {
+            self.show_at = None;
+            self.bars.add(self.bar.clone());
+        }
         Ok(count)
     }
 }
 
-impl Drop for Progress {
+impl<R> Drop for Counted<R> {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.line.take() {
-            drop(stop);
-            // It writes one line and cannot panic; if it did, the trace is still worth showing.
-            let _ = thread.join();
-        }
+        self.bar.finish_and_clear();
     }
-}
-
-impl State {
-    fn line(&self, elapsed: Duration) -> String {
-        let (done, total) = (
-            self.done.load(Ordering::Relaxed),
-            self.total.load(Ordering::Relaxed),
-        );
-        let what = &self.what;
-        if total == 0 {
-            return format!("{what}: {}, {} s", bytes(done as u64), elapsed.as_secs());
-        }
-        let full = (done.min(total) * BAR) / total;
-        let (filled, empty) = ("#".repeat(full), "·".repeat(BAR - full));
-        format!("{what} [{filled}{empty}] of {}", bytes(total as u64))
-    }
-}
-
-fn show(line: &str) {
-    let mut stderr = io::stderr().lock();
-    // A line that cannot be shown is no reason to stop.
-    let _ = write!(stderr, "\r\u{1b}[2K{line}").and_then(|()| stderr.flush());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use indicatif::InMemoryTerm;
+
+    fn on(terminal: &InMemoryTerm, patience: Duration) -> Progress {
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        Progress {
+            bars: MultiProgress::with_draw_target(target),
+            patience,
+        }
+    }
 
     #[test]
-    fn the_line_says_how_much_is_done() {
-        let state = State {
-            what: "reading x".into(),
-            done: AtomicUsize::new(512),
-            total: AtomicUsize::new(0),
-        };
-        assert!(state.line(Duration::from_secs(3)).ends_with("3 s"));
-        state.total.store(1024, Ordering::Relaxed);
-        let half = format!("[{}{}]", "#".repeat(15), "·".repeat(15));
-        assert!(state.line(Duration::ZERO).contains(&half));
+    fn files_read_at_the_same_time_have_a_line_each() {
+        let terminal = InMemoryTerm::new(10, 80);
+        let progress = on(&terminal, Duration::ZERO);
+        let mut first = progress.reading(Path::new("a/first.json"), Some(1000), &[0; 1000][..]);
+        let mut second = progress.reading(Path::new("-"), None, &[0; 1000][..]);
+        for source in [&mut first, &mut second] {
+            source.read_exact(&mut [0; 500]).unwrap();
+            source.bar.force_draw();
+        }
+        let shown = terminal.contents();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines.len(), 2, "{shown}");
+        assert!(lines[0].starts_with("reading first.json [####"), "{shown}");
+        assert!(lines[0].ends_with("500 B of 1.00 kB"), "{shown}");
+        assert!(lines[1].starts_with("reading -: 500 B in"), "{shown}");
+        drop(first);
+        assert!(terminal.contents().starts_with("reading -"));
+        drop(second);
+        assert_eq!(terminal.contents(), "");
+    }
+
+    #[test]
+    fn a_short_read_shows_nothing() {
+        let terminal = InMemoryTerm::new(10, 80);
+        let progress = on(&terminal, Duration::from_secs(100_000));
+        let mut source = progress.reading(Path::new("t.json"), Some(10), &[0; 10][..]);
+        source.read_exact(&mut [0; 10]).unwrap();
+        source.bar.force_draw();
+        drop(source);
+        assert_eq!(terminal.contents(), "");
     }
 }

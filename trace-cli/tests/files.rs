@@ -3,6 +3,7 @@
 mod process;
 
 use process::{Folder, optrace, optrace_reading, torch_trace, trace_of};
+use std::fs;
 use trace_runtime::report::display_width;
 
 #[test]
@@ -157,13 +158,44 @@ fn a_hostile_file_name_is_made_safe_in_errors() {
 }
 
 #[test]
-fn narrow_and_wide_terminals_are_used() {
+fn text_fits_narrow_terminals_and_uses_wide_ones() {
     let folder = Folder::new();
-    let trace = folder.file("t.json", trace_of(&["op"; 3]));
-    let width = |args: &[&str]| {
+    let trace = folder.file("t.json", torch_trace(1));
+    let wide = folder.file("wide.json", trace_of(&["行列積と❤\u{fe0f}", "op"]));
+    let widest = |args: &[&str]| {
         let text = optrace(args).fine();
         text.lines().map(display_width).max().unwrap_or(0)
     };
-    assert!(width(&["report", &trace, "--width", "20"]) <= 80);
-    assert!(width(&["timeline", &trace, "--width", "200"]) > 120);
+    for width in ["20", "33", "47", "60", "79"] {
+        let columns: usize = width.parse().unwrap();
+        for file in [&trace, &wide] {
+            for command in ["report", "tree", "timeline", "memory"] {
+                let used = widest(&[command, file, "--width", width]);
+                assert!(used <= columns, "{command} {width}: {used}");
+            }
+            let used = widest(&["diff", file, file, "--width", width]);
+            assert!(used <= columns, "diff {width}: {used}");
+        }
+    }
+    assert!(widest(&["timeline", &trace, "--width", "200"]) > 120);
+}
+
+/// A hard link keeps the old file: writing over it in place would change both.
+#[test]
+fn an_output_file_is_replaced_as_a_whole() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    for command in ["report", "tree", "timeline", "memory", "flame", "convert"] {
+        let output = folder.file("out.json", "old");
+        let link = folder.path().join("link");
+        fs::hard_link(&output, &link).unwrap();
+        optrace(&[command, &trace, "-o", &output]).fine();
+        assert_eq!(fs::read_to_string(&link).unwrap(), "old", "{command}");
+        assert_ne!(fs::read_to_string(&output).unwrap(), "old", "{command}");
+        fs::remove_file(&link).unwrap();
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+
+    let error = optrace(&["report", &trace, "-o", folder.path().to_str().unwrap()]).failed();
+    assert!(error.contains("is a directory"), "{error}");
 }

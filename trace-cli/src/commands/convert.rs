@@ -152,7 +152,7 @@ impl<'a> Destination<'a> {
                 let stdout = std::io::stdout().lock();
                 exporter
                     .export(trace, stdout)
-                    .map_err(|error| Failure::write(None, error))
+                    .map_err(Failure::StandardOutput)
             }
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
     let columns = output::style(&args.layout)
         .width
         .saturating_sub(BESIDE)
-        .max(20);
+        .max(10);
     let mut tables = vec![if plain {
         figures(&devices)
     } else {

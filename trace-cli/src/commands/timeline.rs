@@ -47,7 +47,7 @@ pub(super) fn run(args: &TimelineArgs) -> Result<(), Failure> {
     let (start, end) = (start.unwrap_or(0), end.unwrap_or(0));
     let span = end.abs_diff(start);
     let style = output::style(&args.layout);
-    let columns = style.width.saturating_sub(BESIDE).max(20);
+    let columns = style.width.saturating_sub(BESIDE).max(10);
 
     let plain = matches!(args.layout.format, Format::Csv | Format::Json);
     let table = if plain {
@@ -103,8 +103,8 @@ fn pictures(lanes: &[Lane], start: i64, span: u64, columns: usize, limit: usize)
         columns: vec![
             Column::name("thread"),
             Column::number("over time", 0),
-            Column::number("busy", 0),
-            Column::number("%", 0),
+            Column::number("busy", 1),
+            Column::number("%", 2),
         ],
         rows: lanes
             .iter()

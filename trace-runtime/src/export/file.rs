@@ -5,6 +5,7 @@ use super::part::TracePart;
 use crate::model::whole_file::write_whole;
 use crate::model::{EntryView, TraceError, TraceView};
 use std::collections::BTreeSet;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,18 @@ pub fn write<T: TraceView + ?Sized>(
         }
     }
     write_whole(path, |file| exporter.export(trace, file))
+}
+
+/// Writes any content to one file, with the guarantees of [`write`]: the file is written under another
+/// name beside its own and renamed when `fill` returns, so that it is never incomplete and an old file is
+/// kept if `fill` fails. Pipes and terminals are written directly.
+///
+/// Use it for files that are not exports, such as a report.
+pub fn write_with(
+    path: impl AsRef<Path>,
+    fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<(), TraceError> {
+    write_whole(path.as_ref(), |file| fill(file))
 }
 
 /// How many events an export of a trace has, at most.

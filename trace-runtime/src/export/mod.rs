@@ -46,7 +46,7 @@ pub use chrome::ChromeTrace;
 pub use collapsed::CollapsedStacks;
 pub use csv::CsvTable;
 pub use described_json::DescribedJson;
-pub use file::{event_count, write, write_ranks, write_split};
+pub use file::{event_count, write, write_ranks, write_split, write_with};
 #[cfg(feature = "flamegraph")]
 pub use flame_graph::FlameGraph;
 pub use perfetto::PerfettoTrace;

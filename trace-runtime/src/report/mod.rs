@@ -15,7 +15,7 @@ mod units;
 pub use names::{display_width, printable};
 pub(crate) use op_sections::op_figures;
 pub use table::{Align, Cell, Column, Table};
-pub use text::{Colour, TextStyle};
+pub use text::{Colour, TextStyle, wrapped};
 pub use units::{bytes, count, duration, percent, prose, rate, shapes};
 
 use crate::analyze::{

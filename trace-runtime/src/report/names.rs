@@ -1,7 +1,9 @@
-//! Names are hostile text: what they may do to a terminal, and how wide they are.
+//! Names as safe text: characters that could change a terminal are escaped, and widths are measured.
 
-/// A name that does nothing but show: control characters, invisible and direction-changing ones are
-/// written as `\u{…}`.
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Escapes the characters of a name that could change a terminal or mislead a reader: control
+/// characters, invisible ones and ones that change the direction of text become `\u{…}`.
 ///
 /// ```
 /// use trace_runtime::report::printable;
@@ -31,76 +33,22 @@ fn is_hostile(c: char) -> bool {
         )
 }
 
-/// How many columns a text takes in a terminal: two for East Asian wide characters and emoji, none for
-/// marks that combine with the character before them.
-///
-/// Measured by blocks rather than by the full tables of Unicode: right for the scripts and symbols that
-/// turn up in names, at worst a column off elsewhere.
+/// Number of columns that a text takes in a terminal, by the tables of Unicode: 2 for East Asian wide
+/// characters and emoji, 0 for marks that combine with the character before them.
 pub fn display_width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
+    text.width()
 }
 
+/// An upper bound of the columns that a character adds to the text before it.
 pub(super) fn char_width(c: char) -> usize {
-    match u32::from(c) {
-        0x300..=0x36F
-        | 0x483..=0x489
-        | 0x591..=0x5BD
-        | 0x610..=0x61A
-        | 0x64B..=0x65F
-        | 0x93C
-        | 0x941..=0x948
-        | 0x94D
-        | 0xE31
-        | 0xE34..=0xE3A
-        | 0xE47..=0xE4E
-        | 0x1AB0..=0x1AFF
-        | 0x1DC0..=0x1DFF
-        | 0x20D0..=0x20FF
-        | 0x302A..=0x302D
-        | 0x3099..=0x309A
-        | 0xFE00..=0xFE0F
-        | 0xFE20..=0xFE2F
-        | 0x1F3FB..=0x1F3FF => 0,
-        0x1100..=0x115E
-        | 0x231A..=0x231B
-        | 0x23E9..=0x23EC
-        | 0x25FD..=0x25FE
-        | 0x2614..=0x2615
-        | 0x2648..=0x2653
-        | 0x26A1
-        | 0x26BD..=0x26BE
-        | 0x2705
-        | 0x270A..=0x270B
-        | 0x2728
-        | 0x274C
-        | 0x2753..=0x2755
-        | 0x2757
-        | 0x2795..=0x2797
-        | 0x2B1B..=0x2B1C
-        | 0x2B50
-        | 0x2E80..=0x303E
-        | 0x3041..=0xA4CF
-        | 0xA960..=0xA97F
-        | 0xAC00..=0xD7A3
-        | 0xF900..=0xFAFF
-        | 0xFE30..=0xFE6F
-        | 0xFF01..=0xFF60
-        | 0xFFE0..=0xFFE6
-        | 0x1B000..=0x1B2FF
-        | 0x1F004
-        | 0x1F0CF
-        | 0x1F18E
-        | 0x1F191..=0x1F19A
-        | 0x1F200..=0x1F64F
-        | 0x1F680..=0x1F6FF
-        | 0x1F7E0..=0x1F7EB
-        | 0x1F900..=0x1FAFF
-        | 0x20000..=0x3FFFD => 2,
-        _ => 1,
+    match c {
+        // Selects the emoji form of the character before it, which may be one column wider.
+        '\u{fe0f}' => 1,
+        _ => c.width().unwrap_or(1),
     }
 }
 
-/// As much of a printable text as fits into `width` columns, with `…` where something is missing.
+/// The start of a printable text that fits into `width` columns, with `…` if the rest is cut off.
 pub(super) fn fit(text: &str, width: usize) -> String {
     if display_width(text) <= width {
         return text.to_owned();
@@ -131,10 +79,13 @@ mod tests {
         assert_eq!(display_width("🔥op"), 4);
         assert_eq!(display_width("e\u{301}"), 1);
         assert_eq!(display_width("한글"), 4);
+        // One family, joined from four people; a heart in its emoji form.
+        assert_eq!(display_width("👨\u{200d}👩\u{200d}👧\u{200d}👦"), 2);
+        assert_eq!(display_width("\u{2764}\u{fe0f}"), 2);
     }
 
     #[test]
-    fn nothing_hostile_gets_through() {
+    fn hostile_characters_are_escaped() {
         let name = "a\u{1b}]0;x\u{7}\nb\u{202e}c\u{200b}\u{9b}31m";
         let shown = printable(name);
         assert!(shown.chars().all(|c| !is_hostile(c)), "{shown}");
@@ -144,7 +95,13 @@ mod tests {
     #[test]
     fn cut_text_never_exceeds_its_width() {
         for width in 0..8 {
-            assert!(display_width(&fit("行列積op", width)) <= width);
+            for text in [
+                "行列積op",
+                "\u{2764}\u{fe0f}\u{2764}\u{fe0f}op matmul",
+                "e\u{301}e\u{301}",
+            ] {
+                assert!(display_width(&fit(text, width)) <= width, "{text} {width}");
+            }
         }
         assert_eq!(fit("matmul", 4), "mat…");
         assert_eq!(fit("matmul", 6), "matmul");

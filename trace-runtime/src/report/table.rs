@@ -1,10 +1,10 @@
-//! Rows and columns, before they are text, Markdown or CSV.
+//! A table that can be written as text, Markdown or CSV.
 
 use super::names::{display_width, fit};
 use super::text::{Colour, Ink, wrapped};
 use std::fmt::Write as _;
 
-/// Where a column's cells stand.
+/// Alignment of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     /// Names.
@@ -16,11 +16,12 @@ pub enum Align {
 /// A column of a [`Table`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// What stands above it.
+    /// Its header.
     pub title: &'static str,
-    /// Where its cells stand.
+    /// Alignment of its cells.
     pub align: Align,
-    /// Where there is no room for all columns, those with the largest number go first; 0 stays.
+    /// If the columns do not all fit, those with the largest rank are left out first. Columns of rank 0
+    /// are left out last, from the right.
     pub rank: u8,
 }
 
@@ -34,7 +35,7 @@ impl Column {
         }
     }
 
-    /// A column of names, which stays.
+    /// A column of names, with rank 0.
     pub const fn name(title: &'static str) -> Column {
         Column {
             title,
@@ -44,13 +45,13 @@ impl Column {
     }
 }
 
-/// What stands in a row under a column. In text it is made printable before it gets here.
+/// The text of one row in one column. Names must be [`printable`](super::printable).
 pub type Cell = String;
 
 /// Rows and columns with a title.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Table {
-    /// What it is about.
+    /// Its title, on a line above it; may be empty.
     pub title: String,
     /// Its columns.
     pub columns: Vec<Column>,
@@ -58,47 +59,25 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// A line below it.
     pub footer: Option<String>,
-    /// A line below it that explains the column with this title, and goes with it.
+    /// A line below it that explains the column with this title. Left out with that column.
     pub footnote: Option<(&'static str, String)>,
 }
 
 const GAP: usize = 2;
-/// Below this a name says nothing.
-const NARROWEST_NAME: usize = 16;
+/// Columns are left out by rank before the first column gets narrower than this.
+const NARROW_NAME: usize = 16;
+/// Columns of rank 0 are left out before the first column gets narrower than this.
+const NARROWEST_NAME: usize = 8;
 
 impl Table {
-    /// The table in `width` columns. Columns that do not fit are left out by rank; then the first column
-    /// is cut.
+    /// The table in `width` columns of text. If it does not fit, columns are left out by their rank, then
+    /// the first column is cut, then more columns are left out from the right. At least the first remains.
     pub fn to_text(&self, width: usize, colour: Colour) -> String {
-        let mut widths: Vec<usize> = (0..self.columns.len())
-            .map(|index| self.natural(index))
-            .collect();
-        let mut shown: Vec<usize> = (0..self.columns.len()).collect();
-        let needed = |shown: &[usize], widths: &[usize]| {
-            let rest: usize = shown.iter().skip(1).map(|&index| widths[index] + GAP).sum();
-            let first = shown.first().map_or(0, |&index| widths[index]);
-            (first, rest)
-        };
-        loop {
-            let (first, rest) = needed(&shown, &widths);
-            let least = first.min(NARROWEST_NAME.max(width * 2 / 5));
-            let droppable = shown
-                .iter()
-                .copied()
-                .filter(|&index| self.columns[index].rank > 0);
-            match droppable.max_by_key(|&index| (self.columns[index].rank, index)) {
-                Some(index) if least + rest > width => shown.retain(|&one| one != index),
-                _ => break,
-            }
-        }
-        let (first, rest) = needed(&shown, &widths);
-        if let Some(&name) = shown.first() {
-            widths[name] = first.min(width.saturating_sub(rest)).max(1);
-        }
+        let (shown, widths) = self.layout(width);
         let ink = Ink(colour);
         let mut text = String::new();
         if !self.title.is_empty() {
-            let _ = writeln!(text, "{}", ink.bold(&self.title));
+            let _ = writeln!(text, "{}", ink.bold(&wrapped(&self.title, width)));
         }
         let titles: Vec<&str> = self.columns.iter().map(|column| column.title).collect();
         let header = self.line(&titles, &shown, &widths);
@@ -116,6 +95,34 @@ impl Table {
             let _ = writeln!(text, "{}", ink.dim(&wrapped(line, width)));
         }
         text
+    }
+
+    /// The columns to show, and the width of every column.
+    fn layout(&self, width: usize) -> (Vec<usize>, Vec<usize>) {
+        let mut widths: Vec<usize> = (0..self.columns.len())
+            .map(|index| self.natural(index))
+            .collect();
+        let mut shown: Vec<usize> = (0..self.columns.len()).collect();
+        let first = widths.first().copied().unwrap_or(0);
+        let rest = |shown: &[usize]| -> usize {
+            shown.iter().skip(1).map(|&index| widths[index] + GAP).sum()
+        };
+        let narrow = first.min(NARROW_NAME.max(width * 2 / 5));
+        while narrow + rest(&shown) > width {
+            let by_rank = |&index: &usize| (self.columns[index].rank, index);
+            match shown.iter().skip(1).copied().max_by_key(by_rank) {
+                Some(index) if self.columns[index].rank > 0 => shown.retain(|&one| one != index),
+                _ => break,
+            }
+        }
+        while shown.len() > 1 && first.min(NARROWEST_NAME) + rest(&shown) > width {
+            shown.pop();
+        }
+        let left = width.saturating_sub(rest(&shown)).max(1);
+        if let Some(name) = widths.first_mut() {
+            *name = first.min(left);
+        }
+        (shown, widths)
     }
 
     /// The table as Markdown.

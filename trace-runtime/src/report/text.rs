@@ -17,13 +17,16 @@ pub enum Colour {
 /// How a report is laid out for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextStyle {
-    /// Columns of the terminal; fewer than 80 count as 80.
+    /// Columns of the terminal. Tables leave out columns to fit; fewer than 20 count as 20.
     pub width: usize,
     /// Whether to use colours.
     pub colour: Colour,
     /// Rows of a table, at most.
     pub rows: usize,
 }
+
+/// Columns that a name and a number need.
+pub(super) const NARROWEST: usize = 20;
 
 impl Default for TextStyle {
     fn default() -> Self {
@@ -36,7 +39,7 @@ impl Default for TextStyle {
 }
 
 pub(super) fn write(report: &Report, style: &TextStyle) -> String {
-    let width = style.width.max(80);
+    let width = style.width.max(NARROWEST);
     let ink = Ink(style.colour);
     let mut text = String::new();
     let _ = writeln!(text, "{}", ink.bold(&wrapped(&report.answer, width)));
@@ -58,8 +61,9 @@ pub(super) fn write(report: &Report, style: &TextStyle) -> String {
     text
 }
 
-/// Breaks a line at spaces so that it fits; a word too long for a line is broken anywhere.
-pub(super) fn wrapped(line: &str, width: usize) -> String {
+/// Breaks a printable line at spaces so that it fits into `width` columns. A word that is longer than a
+/// line is broken where the line ends.
+pub fn wrapped(line: &str, width: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
     for word in line.split(' ') {
