@@ -1,6 +1,7 @@
 //! Traces of other profilers become traces of ours: what ran, inside what, when to the nanosecond.
 
 use std::fmt::Write as _;
+use trace_runtime::model::Launch;
 use trace_runtime::{DType, OpKind, Outcome, RecordedExecutionTrace, TraceStore, TraceView, read};
 
 fn open(json: &str) -> TraceStore {
@@ -179,7 +180,47 @@ fn a_kernel_has_a_device_a_kind_and_the_op_that_launched_it() {
         tree(&plain),
         "aten::mm 0+50000\n  sgemm 25000+200000\nCopy 300000+2000\n"
     );
-    assert_eq!(plain.metadata()["read.left_out.runtime calls"], "1");
+    let calls: Vec<_> = plain.runtime_calls().collect();
+    assert_eq!(calls.len(), 1);
+    assert_eq!(
+        (calls[0].name, calls[0].during),
+        ("cudaLaunchKernel", Some(0))
+    );
+    assert!(plain.launches().eq([Launch { step: 1, call: 0 }]));
+    assert!(trace.launches().eq([Launch { step: 2, call: 0 }]));
+}
+
+#[test]
+fn a_synchronisation_names_the_stream_and_the_event_that_it_waits_for() {
+    let trace = open(
+        r#"[{"ph":"X","cat":"cpu_op","name":"op","pid":1,"tid":1,"ts":0,"dur":30},
+            {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":1,"dur":2,"args":{"correlation":1}},
+            {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5,"dur":5,"args":{"device":0,"stream":7,"correlation":1}},
+            {"ph":"X","cat":"cuda_runtime","name":"cudaEventRecord","pid":1,"tid":1,"ts":6,"dur":1,"args":{"correlation":2}},
+            {"ph":"X","cat":"cuda_runtime","name":"cudaStreamWaitEvent","pid":1,"tid":1,"ts":8,"dur":1,"args":{"correlation":3}},
+            {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":20,"ts":12,"dur":5,"args":{"device":0,"stream":20,"correlation":4}},
+            {"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":20,"ts":8,"dur":1,
+             "args":{"wait_on_stream":7,"wait_on_cuda_event_record_corr_id":2,"stream":20,"correlation":3}},
+            {"ph":"X","cat":"cuda_runtime","name":"cudaStreamSynchronize","pid":1,"tid":1,"ts":40,"dur":9,"args":{"correlation":5}},
+            {"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":41,"dur":8,"args":{"stream":7,"correlation":5}},
+            {"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":41,"dur":8,"args":{"stream":7,"correlation":6}}]"#,
+    );
+    assert_eq!(tree(&trace), "op 0+30000\n  k 5000+5000\nk 12000+5000\n");
+    let acts_on: Vec<_> = trace
+        .runtime_calls()
+        .map(|call| (call.during, call.stream, call.event, call.event_stream))
+        .collect();
+    assert_eq!(
+        acts_on,
+        [
+            (Some(0), None, None, None),
+            (Some(0), None, None, None),
+            (Some(0), Some(20), Some(1), Some(7)),
+            (None, Some(7), None, None),
+        ]
+    );
+    let left_out = "read.left_out.synchronisations without their runtime call";
+    assert_eq!(trace.metadata()[left_out], "1");
 }
 
 #[test]

@@ -4,7 +4,9 @@ use crate::arbitrary;
 use crate::random_trace::{exported, two_ranks};
 use proptest::prelude::*;
 use trace_runtime::export::{self, ChromeTrace, CollapsedStacks, DescribedJson, Exporter};
-use trace_runtime::model::{EntryView, MemoryEvent, NewEntry, TraceStoreBuilder};
+use trace_runtime::model::{
+    EntryView, Launch, MemoryEvent, NewEntry, RuntimeCall, TraceStoreBuilder,
+};
 use trace_runtime::{
     DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStore, TraceView, read,
 };
@@ -155,6 +157,45 @@ fn what_an_allocator_said_is_read_back_unless_the_memory_was_left_out() {
     assert!(back.memory_events().eq(store.memory_events()));
     let without = read_back(&ChromeTrace::new().without_memory(), &store);
     assert_eq!(without.memory_events().count(), 0);
+}
+
+#[test]
+fn runtime_calls_and_launches_are_read_back() {
+    let mut builder = TraceStoreBuilder::new();
+    let threads = [0, 1].map(|rank| builder.thread(Some(1), Some(rank), None));
+    for (thread, start_ns) in [(threads[0], 10), (threads[1], 12)] {
+        let step = builder
+            .push(&NewEntry::new("op", thread, start_ns, 5))
+            .unwrap();
+        let call = RuntimeCall {
+            name: "cudaLaunchKernel \"é\"",
+            start_ns,
+            duration_ns: 2,
+            thread: None,
+            rank: None,
+            during: Some(step),
+            stream: Some(7),
+            event: Some(step),
+            event_stream: None,
+        };
+        let call = builder.push_call(thread, &call);
+        builder.push_launch(Launch { step, call });
+    }
+    let store = builder.finish();
+    let back = read_back(&ChromeTrace::new(), &store);
+    assert!(back.runtime_calls().eq(store.runtime_calls()));
+    assert!(back.launches().eq(store.launches()));
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("read-calls");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("run.json");
+    let ranks = export::write_ranks(&ChromeTrace::new(), &store, path).unwrap();
+    let second = read::trace(&ranks[1]).unwrap();
+    let calls: Vec<_> = second.runtime_calls().collect();
+    assert_eq!(
+        (calls.len(), calls[0].rank, calls[0].event),
+        (1, Some(1), Some(0))
+    );
+    assert!(second.launches().eq([Launch { step: 1, call: 0 }]));
 }
 
 #[test]

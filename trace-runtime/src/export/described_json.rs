@@ -3,6 +3,7 @@
 use super::Exporter;
 use crate::model::json_struct::Wire;
 use crate::model::memory::{EVENTS_KEY, EventLines};
+use crate::model::runtime_call::{CALLS_KEY, CallLines};
 use crate::model::view::thread_name_key;
 use crate::model::{SCHEMA_VERSION, TraceView};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -71,10 +72,15 @@ impl<T: TraceView + ?Sized> Serialize for Metadata<'_, T> {
         if trace.memory_events().next().is_some() {
             metadata.insert(EVENTS_KEY.into(), "");
         }
+        if trace.runtime_calls().next().is_some() {
+            metadata.insert(CALLS_KEY.into(), "");
+        }
         let mut map = serializer.serialize_map(Some(metadata.len()))?;
         for (key, value) in metadata {
             if key == EVENTS_KEY && value.is_empty() {
                 map.serialize_entry(&key, &Text(EventLines(*trace)))?;
+            } else if key == CALLS_KEY && value.is_empty() {
+                map.serialize_entry(&key, &Text(CallLines(*trace)))?;
             } else {
                 map.serialize_entry(&key, value)?;
             }

@@ -1,6 +1,6 @@
 //! Some of the entries of a trace, as a trace of their own.
 
-use crate::model::{EntryView, MemoryEvent, TraceView};
+use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceView};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -10,12 +10,14 @@ use std::ops::Range;
 pub(super) struct TracePart<'a, T: ?Sized> {
     trace: &'a T,
     picked: Picked,
-    memory: MemoryOf,
+    rest: Rest,
+    /// The numbers of its runtime calls in the whole, in ascending order.
+    calls: Vec<u32>,
 }
 
-/// Which memory events belong to a part.
+/// Which memory events and runtime calls belong to a part.
 #[derive(Debug)]
-enum MemoryOf {
+enum Rest {
     Time(Range<i64>),
     Rank(Option<u32>),
 }
@@ -27,7 +29,35 @@ enum Picked {
     Listed(Vec<u32>),
 }
 
+impl Rest {
+    fn contains(&self, at_ns: i64, rank: Option<u32>) -> bool {
+        match self {
+            Rest::Time(range) => range.contains(&at_ns),
+            Rest::Rank(own) => *own == rank,
+        }
+    }
+}
+
 impl<'a, T: TraceView + ?Sized> TracePart<'a, T> {
+    fn new(trace: &'a T, picked: Picked, rest: Rest) -> Self {
+        let calls = (0..)
+            .zip(trace.runtime_calls())
+            .filter(|(_, call)| rest.contains(call.start_ns, call.rank))
+            .map(|(number, _)| number)
+            .collect();
+        TracePart {
+            trace,
+            picked,
+            rest,
+            calls,
+        }
+    }
+
+    /// The number of a call in this part, from its number in the whole.
+    fn call(&self, number: usize) -> Option<usize> {
+        self.calls.binary_search(&u32::try_from(number).ok()?).ok()
+    }
+
     pub(super) fn stretch(trace: &'a T, range: Range<usize>) -> Self {
         let start_of = |index: usize| {
             let view: EntryView<'_> = trace.entry(index).into();
@@ -37,11 +67,8 @@ impl<'a, T: TraceView + ?Sized> TracePart<'a, T> {
         let until = (range.end < trace.entry_count())
             .then(|| start_of(range.end))
             .flatten();
-        TracePart {
-            trace,
-            picked: Picked::Stretch(range),
-            memory: MemoryOf::Time(from.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX)),
-        }
+        let time = from.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX);
+        TracePart::new(trace, Picked::Stretch(range), Rest::Time(time))
     }
 
     pub(super) fn rank(trace: &'a T, rank: Option<u32>) -> Self {
@@ -51,11 +78,7 @@ impl<'a, T: TraceView + ?Sized> TracePart<'a, T> {
             .filter(|(_, view)| view.rank() == rank)
             .map(|(index, _)| index as u32)
             .collect();
-        TracePart {
-            trace,
-            picked: Picked::Listed(listed),
-            memory: MemoryOf::Rank(rank),
-        }
+        TracePart::new(trace, Picked::Listed(listed), Rest::Rank(rank))
     }
 }
 
@@ -112,9 +135,23 @@ impl<T: TraceView + ?Sized> TraceView for TracePart<'_, T> {
     fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>> {
         self.trace
             .memory_events()
-            .filter(|event| match &self.memory {
-                MemoryOf::Time(range) => range.contains(&event.at_ns),
-                MemoryOf::Rank(rank) => *rank == event.rank,
-            })
+            .filter(|event| self.rest.contains(event.at_ns, event.rank))
+    }
+
+    fn runtime_calls(&self) -> impl Iterator<Item = RuntimeCall<'_>> {
+        let calls = (0usize..).zip(self.trace.runtime_calls());
+        let own = calls.filter(|&(number, _)| self.call(number).is_some());
+        own.map(|(_, call)| RuntimeCall {
+            event: call.event.and_then(|event| self.call(event)),
+            ..call
+        })
+    }
+
+    fn launches(&self) -> impl Iterator<Item = Launch> {
+        self.trace.launches().filter_map(|launch| {
+            self.index_of_step(launch.step)?;
+            let call = self.call(launch.call)?;
+            Some(Launch { call, ..launch })
+        })
     }
 }

@@ -5,6 +5,7 @@ use super::entry::RecordedTraceEntry;
 use super::error::TraceError;
 use super::interner::Interner;
 use super::memory::StoredMemoryEvent;
+use super::runtime_call::StoredCalls;
 use super::signature::{Fact, Role, push_number, push_tensor};
 use super::store::{Extra, NO_START, StoredChunk, Thread, TraceStore};
 use super::ticks::{ORIGIN, TickScale};
@@ -39,6 +40,7 @@ pub struct TraceStoreBuilder {
     pub(super) order: Vec<u32>,
     pub(super) extras: HashMap<u32, Extra>,
     pub(super) memory: Vec<StoredMemoryEvent>,
+    pub(super) calls: StoredCalls,
     pub(super) metadata: HashMap<String, String>,
     pub(super) total_us: Option<f64>,
     pub(super) dense: bool,
@@ -47,7 +49,7 @@ pub struct TraceStoreBuilder {
 
 /// A thread of the trace being built, as [`TraceStoreBuilder::thread`] numbered it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ThreadIndex(u32);
+pub struct ThreadIndex(pub(super) u32);
 
 /// Where a thread's next row goes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -122,6 +124,7 @@ impl Default for TraceStoreBuilder {
             order: Vec::new(),
             extras: HashMap::new(),
             memory: Vec::new(),
+            calls: StoredCalls::default(),
             metadata: HashMap::new(),
             total_us: None,
             dense: true,
@@ -202,6 +205,7 @@ impl TraceStoreBuilder {
             order: self.order,
             extras: self.extras,
             memory: self.memory,
+            calls: self.calls,
             scale: TickScale::NANOSECONDS,
             dense: self.dense,
             total_us: std::sync::OnceLock::new(),

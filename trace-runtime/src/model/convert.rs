@@ -4,6 +4,7 @@ use super::builder::TraceStoreBuilder;
 use super::error::TraceError;
 use super::in_parallel::in_parallel;
 use super::memory::{EVENTS_KEY, EventLines, events_in};
+use super::runtime_call::{CALLS_KEY, CallLines};
 use super::view::{TraceView, thread_name_key};
 use super::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
 
@@ -19,8 +20,12 @@ impl TryFrom<&RecordedExecutionTrace> for TraceStore {
         for event in events_in(&trace.metadata) {
             builder.push_memory(&event);
         }
+        if let Some(lines) = trace.metadata.get(CALLS_KEY) {
+            builder.push_call_lines(lines);
+        }
         builder.metadata.clone_from(&trace.metadata);
         builder.metadata.remove(EVENTS_KEY);
+        builder.metadata.remove(CALLS_KEY);
         builder.total_us = Some(trace.total_duration_us);
         let mut store = builder.finish();
         for thread in &mut store.threads {
@@ -41,6 +46,9 @@ impl From<&TraceStore> for RecordedExecutionTrace {
         }
         if !store.memory.is_empty() {
             metadata.insert(EVENTS_KEY.to_owned(), EventLines(store).to_string());
+        }
+        if !store.calls.calls.is_empty() {
+            metadata.insert(CALLS_KEY.to_owned(), CallLines(store).to_string());
         }
         RecordedExecutionTrace {
             entries: entries(store),

@@ -3,6 +3,7 @@
 use super::builder::TraceStoreBuilder;
 use super::error::TraceError;
 use super::memory::MemoryEvent;
+use super::runtime_call::{Launch, RuntimeCall};
 use super::store::TraceStore;
 use super::view::{TraceView, ns};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,6 +35,7 @@ impl TraceStore {
         }
         let steps = push_entries(&mut builder, traces, &ranks, &offsets)?;
         push_memory(&mut builder, traces, &ranks, &offsets, &steps);
+        push_calls(&mut builder, traces, &ranks, &offsets, &steps);
         builder.metadata = merged_facts(traces, &ranks);
         let clock = if offsets.iter().any(|&offset| offset != 0) || start_of(traces).is_some() {
             "wall clock"
@@ -157,6 +159,55 @@ fn push_memory(
     events.sort_by_key(|event| event.at_ns);
     for event in &events {
         builder.push_memory(event);
+    }
+}
+
+fn push_calls(
+    builder: &mut TraceStoreBuilder,
+    traces: &[TraceStore],
+    ranks: &[Option<u32>],
+    offsets: &[i64],
+    steps: &[Vec<usize>],
+) {
+    let mut order: Vec<(i64, usize, usize, RuntimeCall<'_>)> = Vec::new();
+    for (index, trace) in traces.iter().enumerate() {
+        let calls = trace.runtime_calls().enumerate();
+        order.extend(calls.map(|(number, call)| {
+            let start = call.start_ns.saturating_add(offsets[index]);
+            (start, index, number, call)
+        }));
+    }
+    order.sort_by_key(|&(start, index, number, _)| (start, index, number));
+    let mut numbers: Vec<Vec<usize>> = traces
+        .iter()
+        .map(|trace| vec![0; trace.calls.calls.len()])
+        .collect();
+    for (new, &(_, index, number, _)) in order.iter().enumerate() {
+        numbers[index][number] = new;
+    }
+    let step_of = |index: usize, step: usize| {
+        let entry = traces[index].index_of_step(step)?;
+        steps[index].get(entry).copied()
+    };
+    for (start_ns, index, _, call) in order {
+        let thread = builder.thread(call.thread, call.rank.or(ranks[index]), None);
+        let call = RuntimeCall {
+            start_ns,
+            during: call.during.and_then(|step| step_of(index, step)),
+            event: call
+                .event
+                .and_then(|event| numbers[index].get(event).copied()),
+            ..call
+        };
+        builder.push_call(thread, &call);
+    }
+    for (index, trace) in traces.iter().enumerate() {
+        for launch in trace.launches() {
+            let call = numbers[index].get(launch.call).copied();
+            if let (Some(step), Some(call)) = (step_of(index, launch.step), call) {
+                builder.push_launch(Launch { step, call });
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::builder::{
 };
 use super::chunk::{Row, SLOT_BITS};
 use super::memory::{MemoryEvent, StoredMemoryEvent};
+use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCall, StoredTarget};
 use super::store::Extra;
 use super::{Outcome, TraceError};
 use std::collections::{BTreeMap, HashMap};
@@ -110,6 +111,11 @@ impl TraceStoreBuilder {
             .unwrap_or(index)
     }
 
+    /// The number of a thread, as [`thread`](Self::thread) was given it.
+    pub(crate) fn thread_id(&self, thread: ThreadIndex) -> Option<u64> {
+        self.threads[thread.0 as usize].id
+    }
+
     /// Names the threads with this number, of whichever rank.
     pub(crate) fn name_threads(&mut self, id: u64, name: &str) {
         for thread in self.threads.iter_mut().filter(|one| one.id == Some(id)) {
@@ -173,5 +179,81 @@ impl TraceStoreBuilder {
                 ..*event
             },
         });
+    }
+
+    /// Appends a runtime call and returns its number; calls arrive in the order in which they began. `thread` is
+    /// the thread that made it, in place of the thread and rank in `call`.
+    pub fn push_call(&mut self, thread: ThreadIndex, call: &RuntimeCall<'_>) -> usize {
+        let name = self.interner.string(call.name);
+        let span = (call.start_ns, call.duration_ns);
+        let number = self.append_call(name, thread, span, call.during);
+        if (call.stream, call.event, call.event_stream) != (None, None, None) {
+            self.set_call_target(number, call.stream, call.event, call.event_stream);
+        }
+        number
+    }
+
+    /// Like [`push_call`](Self::push_call) for a call whose name is that of a signature, without looking it up.
+    pub(crate) fn push_call_row(
+        &mut self,
+        signature: SignatureIndex,
+        thread: ThreadIndex,
+        span: (i64, u64),
+        during: Option<usize>,
+    ) -> usize {
+        let name = self.interner.signatures[signature.0 as usize].operation;
+        self.append_call(name, thread, span, during)
+    }
+
+    fn append_call(
+        &mut self,
+        name: u32,
+        thread: ThreadIndex,
+        (start_ns, duration_ns): (i64, u64),
+        during: Option<usize>,
+    ) -> usize {
+        self.calls.calls.push(StoredCall {
+            start_ns,
+            duration_ns,
+            name,
+            thread: thread.0,
+            during: during
+                .and_then(|step| u32::try_from(step).ok())
+                .unwrap_or(NONE),
+            target: NONE,
+        });
+        self.calls.calls.len() - 1
+    }
+
+    /// Sets what the call with this number acts on: see [`RuntimeCall::stream`], [`RuntimeCall::event`] and
+    /// [`RuntimeCall::event_stream`].
+    pub fn set_call_target(
+        &mut self,
+        call: usize,
+        stream: Option<u64>,
+        event: Option<usize>,
+        event_stream: Option<u64>,
+    ) {
+        let Some(stored) = self.calls.calls.get_mut(call) else {
+            return;
+        };
+        let target = StoredTarget {
+            stream,
+            event: event.and_then(|event| u32::try_from(event).ok()),
+            event_stream,
+        };
+        if let Some(known) = self.calls.targets.get_mut(stored.target as usize) {
+            *known = target;
+        } else {
+            stored.target = self.calls.targets.len() as u32;
+            self.calls.targets.push(target);
+        }
+    }
+
+    /// Links an entry on a device to the call that launched it.
+    pub fn push_launch(&mut self, launch: Launch) {
+        if let (Ok(step), Ok(call)) = (u32::try_from(launch.step), u32::try_from(launch.call)) {
+            self.calls.launches.push((step, call));
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::chunk::{Chunk, Row, SLOT_BITS};
 use super::interner::Signature;
 use super::memory::{MemoryEvent, StoredMemoryEvent};
+use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCalls, StoredTarget};
 use super::signature::Parts;
 use super::stored_entry::StoredEntry;
 use super::ticks::TickScale;
@@ -26,6 +27,7 @@ pub struct TraceStore {
     pub(super) order: Vec<u32>,
     pub(super) extras: HashMap<u32, Extra>,
     pub(super) memory: Vec<StoredMemoryEvent>,
+    pub(super) calls: StoredCalls,
     pub(super) scale: TickScale,
     /// Every entry's step is its index.
     pub(super) dense: bool,
@@ -99,6 +101,7 @@ impl TraceStore {
                 .sum::<usize>()
             + self.extras.capacity() * size_of::<(u32, Extra)>()
             + self.memory.capacity() * size_of::<StoredMemoryEvent>()
+            + self.calls.heap_bytes()
     }
 
     /// Adds a fact about the run.
@@ -197,5 +200,32 @@ impl TraceView for TraceStore {
             device_id: self.string(stored.device),
             ..stored.event
         })
+    }
+
+    fn runtime_calls(&self) -> impl Iterator<Item = RuntimeCall<'_>> {
+        self.calls.calls.iter().map(|stored| {
+            let thread = &self.threads[stored.thread as usize];
+            let target = self.calls.targets.get(stored.target as usize);
+            let StoredTarget {
+                stream,
+                event,
+                event_stream,
+            } = target.copied().unwrap_or_default();
+            RuntimeCall {
+                name: self.string(stored.name),
+                start_ns: stored.start_ns,
+                duration_ns: stored.duration_ns,
+                thread: thread.id,
+                rank: thread.rank,
+                during: (stored.during != NONE).then_some(stored.during as usize),
+                stream,
+                event: event.map(|event| event as usize),
+                event_stream,
+            }
+        })
+    }
+
+    fn launches(&self) -> impl Iterator<Item = Launch> {
+        self.calls.launches()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::entry::RecordedTraceEntry;
 use super::memory::{MemoryEvent, events_in};
+use super::runtime_call::{Launch, RuntimeCall, calls_in, launches_in};
 use super::signature::{Parts, Role, elements};
 use super::stored_entry::StoredEntry;
 use super::trace::RecordedExecutionTrace;
@@ -41,6 +42,13 @@ pub trait TraceView {
 
     /// What the allocator said while the ops ran, in order; nothing where nobody asked it.
     fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>>;
+
+    /// Calls into a device's runtime, in the order in which they began; empty where none were traced.
+    fn runtime_calls(&self) -> impl Iterator<Item = RuntimeCall<'_>>;
+
+    /// Which runtime call launched which entry, in any order; a call is numbered by its place in
+    /// [`runtime_calls`](Self::runtime_calls).
+    fn launches(&self) -> impl Iterator<Item = Launch>;
 
     /// All entries, in the order in which they began.
     fn views(&self) -> impl Iterator<Item = EntryView<'_>> {
@@ -85,6 +93,14 @@ impl TraceView for RecordedExecutionTrace {
 
     fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>> {
         events_in(&self.metadata)
+    }
+
+    fn runtime_calls(&self) -> impl Iterator<Item = RuntimeCall<'_>> {
+        calls_in(&self.metadata)
+    }
+
+    fn launches(&self) -> impl Iterator<Item = Launch> {
+        launches_in(&self.metadata)
     }
 }
 

@@ -18,12 +18,10 @@ pub(super) enum Lane {
     Runtime,
     /// Work on a device: kernels, copies, fills.
     Device,
-    /// Waits that are shown on a device's row but are not work of the device.
-    Wait,
 }
 
 impl Lane {
-    pub(super) const COUNT: usize = 5;
+    pub(super) const COUNT: usize = 4;
 }
 
 /// The meaning of an event's category.
@@ -32,6 +30,8 @@ pub(super) enum Category {
     Row(Lane),
     /// Work on a device that copies or fills.
     DeviceMemory,
+    /// A synchronisation, shown once more on the row of the stream that it is about.
+    Sync,
     /// An annotation of the host that the profiler repeats on a device's row.
     Mirror,
     /// The profiler's own span over the whole trace.
@@ -46,7 +46,7 @@ impl Category {
             b"kernel" | b"Kernel" => Category::Row(Lane::Device),
             b"gpu_memcpy" | b"gpu_memset" | b"Memcpy" | b"Memset" => Category::DeviceMemory,
             b"python_function" => Category::Row(Lane::Python),
-            b"cuda_sync" => Category::Row(Lane::Wait),
+            b"cuda_sync" => Category::Sync,
             b"gpu_user_annotation" => Category::Mirror,
             b"Trace" => Category::ProfilerSpan,
             other => {

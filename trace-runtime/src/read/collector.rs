@@ -20,6 +20,8 @@ pub(super) struct Collector {
     pub(super) places: Places,
     pub(super) memory: Vec<MemoryChange>,
     pub(super) memory_devices: Vec<String>,
+    /// Synchronisations, which tell what the runtime calls of the same correlation wait for.
+    pub(super) syncs: Vec<SyncRow>,
     pub(super) flows: Vec<Flow>,
     /// Flow events of this crate's own exports, from an op to one that it handed to another thread.
     pub(super) handoffs: Vec<Flow>,
@@ -59,6 +61,19 @@ pub(super) struct MemoryChange {
     pub(super) device: u32,
     pub(super) address: Option<u64>,
     pub(super) allocated: Option<u64>,
+}
+
+/// What a synchronisation is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SyncRow {
+    /// The correlation of the runtime call.
+    pub(super) correlation: u64,
+    /// The place of the stream that it waits for or that waits.
+    pub(super) stream: u32,
+    /// The place of the stream in which the event was recorded.
+    pub(super) event_stream: Option<u32>,
+    /// The correlation of the call that recorded the event.
+    pub(super) event: Option<u64>,
 }
 
 impl Collector {
@@ -135,6 +150,7 @@ impl Collector {
         let lane = match category {
             Category::Row(lane) => lane,
             Category::DeviceMemory => Lane::Device,
+            Category::Sync => return self.sync(event),
             Category::Mirror => return self.left_out.count("annotations mirrored on devices"),
             Category::ProfilerSpan => return self.left_out.count("spans of the profiler itself"),
         };
@@ -146,14 +162,12 @@ impl Collector {
         } = event.args;
         let mut link = UNCORRELATED;
         match lane {
-            Lane::Device | Lane::Wait => {
+            Lane::Device => {
                 if facts.device.is_empty() {
                     facts.device = event.pid;
                 }
-                if lane == Lane::Device {
-                    link = correlation.number().unwrap_or(UNCORRELATED);
-                    self.uncorrelated |= link == UNCORRELATED;
-                }
+                link = correlation.number().unwrap_or(UNCORRELATED);
+                self.uncorrelated |= link == UNCORRELATED;
             }
             Lane::Runtime => link = correlation.number().unwrap_or(UNCORRELATED),
             Lane::Host | Lane::Python => {}
@@ -170,6 +184,24 @@ impl Collector {
             correlation: link,
             op,
             lane,
+        });
+    }
+
+    fn sync(&mut self, event: &Event<'_>) {
+        let args = &event.args;
+        let Some(correlation) = args.correlation.number() else {
+            return self
+                .left_out
+                .count("synchronisations without a correlation");
+        };
+        self.syncs.push(SyncRow {
+            correlation,
+            stream: self.places.place(event.pid, event.tid),
+            event_stream: args
+                .event_stream
+                .number::<u32>()
+                .map(|_| self.places.place(event.pid, args.event_stream)),
+            event: args.event_correlation.number(),
         });
     }
 

@@ -24,6 +24,9 @@ pub(super) struct Args<'a> {
     pub(super) facts: Facts<'a>,
     pub(super) stream: Raw<'a>,
     pub(super) correlation: Raw<'a>,
+    /// Of a wait for an event: the stream that recorded it, and the correlation of the call that did.
+    pub(super) event_stream: Raw<'a>,
+    pub(super) event_correlation: Raw<'a>,
     /// Of a collective: its number within its process group.
     pub(super) sequence: Raw<'a>,
     /// Of a metadata event: the name of a process or thread.
@@ -141,6 +144,8 @@ pub(super) enum Field {
     Sequence,
     Stream,
     Correlation,
+    EventStream,
+    EventCorrelation,
     Taken,
     Address,
     Allocated,
@@ -193,6 +198,8 @@ impl Field {
             b"Seq" => Field::Sequence,
             b"stream" => Field::Stream,
             b"correlation" => Field::Correlation,
+            b"wait_on_stream" => Field::EventStream,
+            b"wait_on_cuda_event_record_corr_id" => Field::EventCorrelation,
             b"name" => Field::GivenName,
             b"Bytes" => Field::Taken,
             b"Addr" => Field::Address,
@@ -284,6 +291,8 @@ impl<'a> Event<'a> {
             Field::Sequence => &mut args.sequence,
             Field::Stream => &mut args.stream,
             Field::Correlation => &mut args.correlation,
+            Field::EventStream => &mut args.event_stream,
+            Field::EventCorrelation => &mut args.event_correlation,
             Field::GivenName => &mut args.name,
             Field::Taken => &mut args.taken,
             Field::Address => &mut args.address,

@@ -1,7 +1,7 @@
 //! Builds a trace from the rows of a file: sorts them by start and finds the parent of each.
 
 use super::category::Lane;
-use super::collector::{Collector, EventRow, MemoryChange, UNCORRELATED, UNFINISHED};
+use super::collector::{Collector, EventRow, MemoryChange, SyncRow, UNCORRELATED, UNFINISHED};
 use super::flows::Arrows;
 use super::hash::FastHash;
 use super::header::FileHeader;
@@ -9,7 +9,7 @@ use super::places::{LaneOf, Places};
 use super::reader::Reader;
 use crate::model::collective_keys::SEQUENCE;
 use crate::model::{
-    MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStore,
+    Launch, MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStore,
     TraceStoreBuilder,
 };
 use std::cmp::Reverse;
@@ -31,6 +31,7 @@ pub(super) fn build(
         places,
         mut memory,
         memory_devices,
+        syncs,
         flows,
         handoffs,
         uncorrelated,
@@ -82,6 +83,11 @@ pub(super) fn build(
     }
     for event in memory {
         sweep.memory(event, &memory_devices);
+    }
+    for sync in &syncs {
+        if !sweep.sync(sync) {
+            left_out.count("synchronisations without their runtime call");
+        }
     }
 
     let mut builder = sweep.builder;
@@ -137,14 +143,24 @@ struct Sweep {
     sequences: HashMap<(u32, i64), u64, FastHash>,
     /// By lane: the rows that may contain later ones, outermost first.
     open: Vec<Vec<Open>>,
-    /// The op that made the runtime call of each correlation.
-    launches: HashMap<u64, usize, FastHash>,
+    /// The runtime call of each correlation.
+    launches: HashMap<u64, Launched, FastHash>,
     arrows: Option<Arrows>,
     /// From ops to ops that they handed to another thread.
     handoffs: Option<Arrows>,
     total_ns: u64,
     rank: Option<u32>,
 }
+
+/// A runtime call and the op that made it.
+#[derive(Debug, Clone, Copy)]
+struct Launched {
+    /// [`NO_OP`] for a call outside of ops.
+    op: u32,
+    call: u32,
+}
+
+const NO_OP: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Open {
@@ -169,11 +185,14 @@ impl Sweep {
             if lane.lane == Lane::Python {
                 return Ok(Some("interpreter frames"));
             }
-            self.note_launch(row, self.op_at(lane.place, row.end));
-            return Ok(Some("runtime calls"));
+            let op = self.op_at(lane.place, row.end);
+            self.call(row, lane, op);
+            return Ok(None);
         }
+        let mut launch = None;
         let (container, launcher) = if lane.lane == Lane::Device {
-            (None, self.launch(row, lane.place))
+            launch = self.launches.get(&row.correlation).copied();
+            (None, self.launching_op(row, lane.place, launch))
         } else {
             let open = &mut self.open[row.lane as usize];
             while open.last().is_some_and(|open| open.end < row.end) {
@@ -204,7 +223,13 @@ impl Sweep {
         }
         if lane.lane == Lane::Runtime {
             let op = self.op_at(lane.place, row.end).unwrap_or(index);
-            self.note_launch(row, Some(op));
+            self.call(row, lane, Some(op));
+        }
+        if let Some(Launched { call, .. }) = launch {
+            self.builder.push_launch(Launch {
+                step: index,
+                call: call as usize,
+            });
         }
         Ok(None)
     }
@@ -221,21 +246,48 @@ impl Sweep {
         facts
     }
 
-    fn note_launch(&mut self, row: &EventRow, by: Option<usize>) {
-        if let Some(by) = by
-            && row.correlation < NEVER_ENDED
-        {
-            self.launches.insert(row.correlation, by);
+    /// Keeps a call into the runtime, made during `op` on the host thread of its place.
+    fn call(&mut self, row: &EventRow, lane: LaneOf, op: Option<usize>) {
+        let host = self.places.lane_of(lane.place, Lane::Host);
+        let number = self.builder.push_call_row(
+            self.signatures[row.op as usize],
+            self.threads[host.unwrap_or(row.lane) as usize],
+            (
+                row.start.saturating_sub(self.base),
+                row.end.abs_diff(row.start),
+            ),
+            op,
+        );
+        if row.correlation < NEVER_ENDED {
+            let launched = Launched {
+                op: op.map_or(NO_OP, |op| op as u32),
+                call: number as u32,
+            };
+            self.launches.insert(row.correlation, launched);
         }
     }
 
-    /// The op that launched a row of a device. Only launches that began before the row are known here:
-    /// the clocks of devices drift.
-    fn launch(&self, row: &EventRow, place: u32) -> Option<usize> {
+    /// The op that launched a row of a device, if its call began before the row: clocks of devices drift.
+    fn launching_op(&self, row: &EventRow, place: u32, launch: Option<Launched>) -> Option<usize> {
         if row.correlation != UNCORRELATED {
-            return self.launches.get(&row.correlation).copied();
+            let op = launch?.op;
+            return (op != NO_OP).then_some(op as usize);
         }
         self.arrows.as_ref()?.source(place, row.start)
+    }
+
+    /// Completes a runtime call with what it waits for; `false` where the call was not traced.
+    fn sync(&mut self, sync: &SyncRow) -> bool {
+        let Some(&Launched { call, .. }) = self.launches.get(&sync.correlation) else {
+            return false;
+        };
+        let stream = |place| self.places.stream(place, &self.threads, &self.builder);
+        let event = sync.event.and_then(|event| self.launches.get(&event));
+        let (own, of_event) = (stream(sync.stream), sync.event_stream.and_then(stream));
+        let event = event.map(|recorded| recorded.call as usize);
+        self.builder
+            .set_call_target(call as usize, own, event, of_event);
+        true
     }
 
     /// The op of another thread whose arrow ends at the start of this row.
@@ -250,7 +302,6 @@ impl Sweep {
         let counts = match lane.lane {
             Lane::Host | Lane::Device => true,
             Lane::Python | Lane::Runtime => self.places.lane_of(lane.place, Lane::Host).is_none(),
-            Lane::Wait => false,
         };
         if counts {
             self.total_ns = self.total_ns.saturating_add(row.end.abs_diff(row.start));

@@ -123,7 +123,7 @@ impl Op<'_> {
             }
             // Analyses guess the kind of other ops from the name. That would be wrong for these: a
             // runtime call is not communication because its name has `send` or `comm` in it.
-            Lane::Python | Lane::Runtime | Lane::Wait => Some(OpKind::Other),
+            Lane::Python | Lane::Runtime => Some(OpKind::Other),
             Lane::Host => None,
         };
         builder.signature_of(&entry)

@@ -64,6 +64,12 @@ impl OwnTrace {
                         own.builder.metadata(key, value);
                     }
                 }
+                b"calls" => {
+                    let Ok(lines) = from_json_string::<String>(value) else {
+                        return scanner.fault("the runtime calls as JSON in a string");
+                    };
+                    own.builder.push_call_lines(&lines);
+                }
                 _ => {}
             }
         }

@@ -72,6 +72,17 @@ impl Places {
         })
     }
 
+    /// The number of the device lane of a place, as the number of a thread of the trace.
+    pub(super) fn stream(
+        &self,
+        place: u32,
+        threads: &[ThreadIndex],
+        builder: &TraceStoreBuilder,
+    ) -> Option<u64> {
+        let lane = self.lane_of(place, Lane::Device)?;
+        builder.thread_id(threads[lane as usize])
+    }
+
     pub(super) fn lanes(&self) -> &[LaneOf] {
         &self.lanes
     }
@@ -165,7 +176,6 @@ impl Places {
             Lane::Python => Some(format!("{}, python", given().unwrap_or_else(tid))),
             Lane::Runtime => Some(format!("{}, runtime", given().unwrap_or_else(tid))),
             Lane::Device => Some(stream()),
-            Lane::Wait => Some(format!("{}, waits", stream())),
         }
     }
 }

@@ -9,9 +9,9 @@ use std::path::Path;
 
 /// Reads traces, keeping more of them than [`open`](super::open) does.
 ///
-/// The time of interpreter frames and of calls into a device's runtime is part of the time of the ops
-/// around them. If a trace has ops, frames and calls are left out and counted, unless a method here
-/// keeps them.
+/// Interpreter frames and calls into a device's runtime overlap the ops around them, so they are not entries
+/// where a trace has ops, unless asked for here. Runtime calls are always available from
+/// [`TraceView::runtime_calls`](crate::TraceView::runtime_calls); frames are left out and counted.
 ///
 /// ```
 /// use trace_runtime::{TraceView, read::Reader};

@@ -7,6 +7,7 @@ use crate::export::memory_curve::Sample;
 use crate::export::timeline::Timeline;
 use crate::model::json_struct::Wire;
 use crate::model::memory::EVENTS_KEY;
+use crate::model::runtime_call::{CALLS_KEY, CallLines};
 use crate::model::{EntryView, MemoryEvent, TraceView};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -65,7 +66,7 @@ impl<W: Write> Events<W> {
         let metadata: BTreeMap<_, _> = trace
             .metadata()
             .iter()
-            .filter(|(key, _)| *key != EVENTS_KEY)
+            .filter(|(key, _)| *key != EVENTS_KEY && *key != CALLS_KEY)
             .collect();
         out.write_all(b"\"traceName\": \"trace-runtime\",\n")?;
         write_origin(&mut out, trace, timeline, &metadata)?;
@@ -320,6 +321,10 @@ fn write_origin<W: Write, T: TraceView + ?Sized>(
     if !metadata.iter().all(printable) {
         out.write_all(b", \"metadata\": ")?;
         nested(out, metadata)?;
+    }
+    if trace.runtime_calls().next().is_some() {
+        out.write_all(b", \"calls\": ")?;
+        nested(out, &CallLines(trace).to_string())?;
     }
     out.write_all(b"},\n")
 }
