@@ -36,11 +36,9 @@
 pub mod analyze;
 pub mod export;
 pub mod model;
-mod op_macro;
 pub mod read;
 pub mod record;
 pub mod report;
-pub mod tensors;
 
 pub use analyze::{
     CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary, TraceAnalyzer,
@@ -54,14 +52,15 @@ pub use record::{
     TraceRecorder, current_op, in_op, record, with_recorder,
 };
 pub use report::Report;
+#[doc(inline)]
+pub use trace_core::{op, tensors};
 #[doc = include_str!("derive.md")]
 pub use trace_macros::TensorLike;
 #[doc = include_str!("traced_op.md")]
 pub use trace_macros::traced_op;
 
 #[doc(hidden)]
-#[path = "private.rs"]
-pub mod __private;
+pub use trace_core::__private;
 
 /// Compiles the code in the README.
 #[cfg(all(doctest, feature = "enabled"))]

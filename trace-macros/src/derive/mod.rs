@@ -12,8 +12,9 @@ mod validate;
 use plan::Plan;
 use proc_macro::TokenStream;
 
-pub(crate) fn expand(input: TokenStream) -> TokenStream {
-    match validate::validate(input) {
+/// `root` is the crate that expanded code names, unless `#[tensor_like(crate = path)]` names another.
+pub(crate) fn expand(root: &str, input: TokenStream) -> TokenStream {
+    match validate::validate(root, input) {
         Ok(checked) => emit::tensor_like(&Plan::new(checked)),
         Err(errors) => errors,
     }

@@ -6,7 +6,7 @@ use std::iter::once;
 
 /// A struct or enum without mistakes in its options.
 pub(super) struct CheckedType {
-    /// `::trace_runtime`, or the path given by `#[tensor_like(crate = path)]`.
+    /// The crate that expanded code names.
     pub(super) root: TokenStream,
     pub(super) name: Ident,
     pub(super) params: Vec<Param>,
@@ -38,18 +38,18 @@ pub(super) struct Field {
 }
 
 /// Returns the checked type, or an error for each mistake.
-pub(super) fn validate(input: TokenStream) -> Result<CheckedType, TokenStream> {
+pub(super) fn validate(root: &str, input: TokenStream) -> Result<CheckedType, TokenStream> {
     let mut mistakes = Mistakes::default();
-    match CheckedType::parse(input, &mut mistakes) {
+    match CheckedType::parse(root, input, &mut mistakes) {
         Some(checked) if mistakes.0.is_empty() => Ok(checked),
         _ => Err(mistakes.0),
     }
 }
 
 impl CheckedType {
-    fn parse(input: TokenStream, mistakes: &mut Mistakes) -> Option<CheckedType> {
+    fn parse(root: &str, input: TokenStream, mistakes: &mut Mistakes) -> Option<CheckedType> {
         let mut tokens = input.into_iter().peekable();
-        let mut root = text("::trace_runtime");
+        let mut root = text(root);
         for option in options(&mut tokens, mistakes) {
             match option {
                 Choice::Crate(_, path) => root = path,

@@ -16,8 +16,9 @@ mod validate;
 use plan::Plan;
 use proc_macro2::TokenStream;
 
-pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    match validate::validate(options, item) {
+/// `root` is the crate that expanded code names, unless `crate = path` names another.
+pub(crate) fn expand(root: &str, options: TokenStream, item: TokenStream) -> TokenStream {
+    match validate::validate(root, options, item) {
         Ok(checked) => emit::item(&Plan::new(checked)),
         Err(item_and_errors) => item_and_errors,
     }

@@ -4,14 +4,9 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::Path;
 
-/// `::trace_runtime::__private`, or the same module below the path given by `crate = path`.
+/// The private module of the crate that expanded code names.
 pub(crate) fn private(root: Option<&Path>) -> TokenStream {
-    let span = Span::mixed_site();
-    if let Some(root) = root {
-        quote_spanned!(span=> #root::__private)
-    } else {
-        quote_spanned!(span=> ::trace_runtime::__private)
-    }
+    quote_spanned!(Span::mixed_site()=> #root::__private)
 }
 
 /// Whether this is the last segment of the path. The macro cannot see what the path refers to.

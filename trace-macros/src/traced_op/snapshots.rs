@@ -45,6 +45,6 @@ fn expand(source: &str) -> String {
         Meta::List(list) => list.tokens,
         _ => TokenStream::new(),
     };
-    let expanded = super::expand(options, item).to_string();
+    let expanded = super::expand("trace_runtime", options, item).to_string();
     prettyplease::unparse(&syn::parse_file(&expanded).unwrap())
 }

@@ -42,11 +42,11 @@ pub fn outcomes<T: TraceView + ?Sized>(trace: &T) -> Vec<OpOutcomes> {
         }
         let op = failed.entry(view.operation()).or_default();
         match view.outcome() {
-            Outcome::Ok => {}
             Outcome::Error => op.errors += 1,
             Outcome::Panicked => op.panics += 1,
             Outcome::Cancelled => op.cancelled += 1,
             Outcome::Unfinished => op.unfinished += 1,
+            _ => {}
         }
     }
     if failed.is_empty() {

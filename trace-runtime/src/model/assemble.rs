@@ -1,44 +1,13 @@
 //! From the rows that each thread recorded to one trace in the order in which ops began.
 
-use super::chunk::{Chunk, LONG_DURATION, NO_PARENT, SLOT_BITS};
+use super::chunk::{LONG_DURATION, NO_PARENT, SLOT_BITS};
 use super::interner::Interner;
-use super::store::{Extra, StoredChunk, Thread, TraceStore};
+use super::store::{Extra, StoredChunk, TraceStore};
 use super::ticks::TickScale;
 use super::{RecordedTraceEntry, TraceView};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
-use std::sync::Arc;
-
-/// What one thread recorded. Its rows lie in the order in which ops ended, and their steps count the
-/// ops of this thread alone.
-#[derive(Debug)]
-pub(crate) struct ThreadRows {
-    pub(crate) thread: Thread,
-    /// Tells threads apart in [`OpRef`].
-    pub(crate) uid: u32,
-    pub(crate) chunks: Vec<(Arc<Chunk>, usize)>,
-    pub(crate) extras: Vec<RawExtra>,
-}
-
-/// What a row has no bits for, in ticks and in the recorder's own count.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RawExtra {
-    /// The step of the row, in its thread's count.
-    pub(crate) step: u32,
-    pub(crate) duration: Option<u64>,
-    pub(crate) suspended: u64,
-    pub(crate) parent: Option<OpRef>,
-    /// The number by which its children call a task, which may begin and end on different threads.
-    pub(crate) task: Option<u32>,
-    pub(crate) meta: Vec<(&'static str, String)>,
-}
-
-/// An op of any thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum OpRef {
-    OnThread { uid: u32, step: u32 },
-    Task(u32),
-}
+use trace_core::__engine::rows::{OpRef, RawExtra, ThreadRows};
 
 /// Puts the rows of all threads into one store. Rows are renumbered where they lie; nobody may append
 /// to them any more.

@@ -1,4 +1,4 @@
-//! What a trace is. Depends on nothing else in the crate.
+//! What a trace is. Depends on `trace_core`, and on nothing else in the crate.
 //!
 //! Two storages hold one: [`RecordedExecutionTrace`], which people build, read and serialise, and
 //! [`TraceStore`], which is compact. Both hand out the same [`EntryView`], and everything that reads
@@ -6,38 +6,28 @@
 
 pub(crate) mod assemble;
 mod builder;
-pub(crate) mod chunk;
 pub(crate) mod collective_keys;
 mod convert;
-mod device;
-mod dtype;
 mod dtypes;
 mod entry;
 mod error;
 mod in_parallel;
-pub(crate) mod interner;
 pub(crate) mod json_struct;
-mod kind;
 pub(crate) mod memory;
 mod merge;
 pub(crate) mod order;
 mod rows;
 pub(crate) mod runtime_call;
-pub(crate) mod signature;
 pub(crate) mod store;
 mod stored_entry;
-pub(crate) mod ticks;
 mod trace;
 pub(crate) mod view;
 pub(crate) mod whole_file;
 
 pub use builder::{NewEntry, ThreadIndex, TraceStoreBuilder};
-pub use device::{Device, DeviceName};
-pub use dtype::DType;
 pub use dtypes::DTypes;
 pub use entry::RecordedTraceEntry;
 pub use error::TraceError;
-pub use kind::{OpKind, Outcome};
 pub use memory::MemoryEvent;
 pub(crate) use rows::WholeRow;
 pub use rows::{NewRow, SignatureIndex};
@@ -45,4 +35,7 @@ pub use runtime_call::{Launch, RuntimeCall};
 pub use store::TraceStore;
 pub use stored_entry::StoredEntry;
 pub use trace::{RecordedExecutionTrace, SCHEMA_VERSION};
+pub(crate) use trace_core::__engine::{chunk, interner, signature, ticks};
+#[doc(inline)]
+pub use trace_core::{DType, Device, DeviceName, OpKind, Outcome};
 pub use view::{EntryView, TensorView, Tensors, TraceView};

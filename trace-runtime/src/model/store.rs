@@ -10,6 +10,7 @@ use super::ticks::TickScale;
 use super::view::{EntryView, TraceView};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
+pub(crate) use trace_core::__engine::rows::Thread;
 
 /// A trace in little room: 24 bytes an entry, and each distinct name, device and set of shapes once.
 ///
@@ -33,13 +34,6 @@ pub struct TraceStore {
     pub(super) dense: bool,
     pub(super) total_us: OnceLock<f64>,
     pub(super) metadata: HashMap<String, String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Thread {
-    pub(crate) id: Option<u64>,
-    pub(crate) rank: Option<u32>,
-    pub(crate) name: Option<String>,
 }
 
 /// The rows of one thread, or a part of them.

@@ -1,15 +1,14 @@
 //! The settings of a session, from code or from the environment.
 
-use super::clock::{Clock, wall_clock_ns};
-use super::log::Shared;
-use super::overhead;
 use super::schedule::Schedule;
 use super::session::{Session, SessionError, Settings, compiled_out};
-use super::state::{self, Running};
-use super::target::DEFAULT_LIMIT;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use trace_core::__engine::clock::{Clock, wall_clock_ns};
+use trace_core::__engine::log::Shared;
+use trace_core::__engine::state::{self, Running};
+use trace_core::__engine::{DEFAULT_LIMIT, overhead};
 
 /// The settings of a [`Session`].
 ///

@@ -1,11 +1,8 @@
 //! From start to finish: recording every thread of the process, or one.
 
 use super::builder::SessionBuilder;
-use super::clock::Clock;
-use super::log::ThreadLog;
-use super::recorder::TraceRecorder;
+use super::recorder;
 use super::schedule::{Phase, Schedule};
-use super::state::{self, Running};
 use crate::model::assemble::assemble;
 use crate::model::{RecordedExecutionTrace, TraceStore};
 use std::collections::HashMap;
@@ -13,6 +10,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use trace_core::__engine::clock::Clock;
+use trace_core::__engine::log::ThreadLog;
+use trace_core::__engine::recorder::Recorder;
+use trace_core::__engine::state::{self, Running};
 
 /// A recording of every thread of the process, from [`start`](Self::start) to
 /// [`finish`](Self::finish).
@@ -247,9 +248,9 @@ impl Drop for Session {
 /// assert_eq!(trace.entries[0].input_shapes, [[2], [2]]);
 /// ```
 pub fn record<R>(body: impl FnOnce() -> R) -> (R, RecordedExecutionTrace) {
-    let own = TraceRecorder::with_clock(Clock::counter(), Some(state::thread_number()));
+    let own = Recorder::with_clock(Clock::counter(), Some(state::thread_number()));
     let (result, own) = state::replaced_while(own, body);
-    let mut trace = own.finish();
+    let mut trace = recorder::finish(own);
     trace.metadata.extend(compiled_out());
     (result, trace)
 }

@@ -26,11 +26,13 @@ pub(crate) enum CheckedItem {
 
 /// Returns the checked item, or the item as written together with an error for each mistake.
 pub(crate) fn validate(
+    root: &str,
     options: TokenStream,
     item: TokenStream,
 ) -> Result<CheckedItem, TokenStream> {
     let mut mistakes = Mistakes::default();
-    let options = Options::parse(options, &mut mistakes);
+    let mut options = Options::parse(options, &mut mistakes);
+    options.set_root(root);
     let checked = match Item::parse(item.clone()) {
         Ok(Item::Function(function)) => {
             let function = CheckedFunction::new(*function, options, None, &mut mistakes);

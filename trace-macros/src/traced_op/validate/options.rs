@@ -9,7 +9,7 @@ use std::rc::Rc;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Expr, Lit, LitStr, Path, Token, parenthesized, token};
+use syn::{Expr, Lit, LitStr, Path, PathSegment, Token, parenthesized, token};
 
 /// The options of one attribute, as written.
 #[derive(Default)]
@@ -76,6 +76,22 @@ impl Options {
             mistakes.add(error);
         }
         options
+    }
+
+    /// The crate that expanded code names where `crate = path` is not given: `::root`.
+    pub(crate) fn set_root(&mut self, root: &str) {
+        self.krate.get_or_insert_with(|| {
+            let span = Span::mixed_site();
+            Given {
+                key: Ident::new("root", span),
+                value: Rc::new(Path {
+                    leading_colon: Some(Token![::](span)),
+                    segments: [PathSegment::from(Ident::new(root, span))]
+                        .into_iter()
+                        .collect(),
+                }),
+            }
+        });
     }
 
     fn parse_one(&mut self, input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<()> {

@@ -1,0 +1,280 @@
+//! What the types of the standard library say of the tensors they are or hold.
+//!
+//! A slice of numbers is a tensor in host memory, nested arrays are one of higher rank; every other
+//! container lets its parts speak. `usize` and `isize` are never elements: `&[usize]` is dims, not data.
+
+use super::{Element, TensorLike, TensorSink};
+use crate::{DType, Device};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The dims of nested arrays, outermost first.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Dims {
+    dims: [usize; Dims::MAX],
+    rank: usize,
+}
+
+impl Dims {
+    const MAX: usize = 8;
+
+    #[inline]
+    pub(crate) fn of(len: usize) -> Dims {
+        let mut dims = [0; Dims::MAX];
+        dims[0] = len;
+        Dims { dims, rank: 1 }
+    }
+
+    /// Arrays nested deeper than eight are multiplied into the eighth.
+    #[inline]
+    pub(crate) fn push(&mut self, len: usize) {
+        match self.dims.get_mut(self.rank) {
+            Some(dim) => {
+                *dim = len;
+                self.rank += 1;
+            }
+            None => self.dims[Dims::MAX - 1] = self.dims[Dims::MAX - 1].saturating_mul(len),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[usize] {
+        &self.dims[..self.rank]
+    }
+}
+
+macro_rules! elements {
+    ($($type:ty),* $(,)?) => {$(
+        impl TensorLike for $type {
+            #[inline]
+            fn describe(&self, _: &mut TensorSink) {}
+
+            #[inline]
+            fn __element(_: &mut Dims) -> Option<DType> {
+                Some(<$type>::DTYPE)
+            }
+        }
+    )*};
+}
+
+elements!(
+    bool, u8, u16, u32, u64, u128, i8, i16, i32, i64, i128, f32, f64
+);
+
+macro_rules! no_tensors {
+    ($($type:ty),* $(,)?) => {$(
+        impl TensorLike for $type {
+            #[inline]
+            fn describe(&self, _: &mut TensorSink) {}
+        }
+    )*};
+}
+
+no_tensors!((), usize, isize, char, str, String, std::time::Duration);
+
+impl<T: ?Sized> TensorLike for PhantomData<T> {
+    #[inline]
+    fn describe(&self, _: &mut TensorSink) {}
+}
+
+/// A container of more tensors than this describes the first ones only: an op's entry stays small.
+const MAX_PARTS: usize = 1024;
+
+impl<T: TensorLike> TensorLike for [T] {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        let mut dims = Dims::of(self.len());
+        if let Some(dtype) = T::__element(&mut dims) {
+            sink.tensor(dims.as_slice(), dtype, Device::Cpu);
+        } else {
+            parts(self, sink);
+        }
+    }
+}
+
+fn parts<'a, T: TensorLike + 'a>(parts: impl IntoIterator<Item = &'a T>, sink: &mut TensorSink) {
+    for part in parts.into_iter().take(MAX_PARTS) {
+        part.describe(sink);
+    }
+}
+
+impl<T: TensorLike, const N: usize> TensorLike for [T; N] {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        self.as_slice().describe(sink);
+    }
+
+    #[inline]
+    fn __element(dims: &mut Dims) -> Option<DType> {
+        dims.push(N);
+        T::__element(dims)
+    }
+}
+
+impl<T: TensorLike> TensorLike for Vec<T> {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        self.as_slice().describe(sink);
+    }
+}
+
+impl<T: TensorLike> TensorLike for VecDeque<T> {
+    fn describe(&self, sink: &mut TensorSink) {
+        let mut dims = Dims::of(self.len());
+        match T::__element(&mut dims) {
+            Some(dtype) => sink.tensor(dims.as_slice(), dtype, Device::Cpu),
+            None => parts(self, sink),
+        }
+    }
+}
+
+/// The values, in the order of their keys.
+impl<K, V: TensorLike> TensorLike for BTreeMap<K, V> {
+    fn describe(&self, sink: &mut TensorSink) {
+        parts(self.values(), sink);
+    }
+}
+
+impl<T: TensorLike> TensorLike for Option<T> {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        if let Some(value) = self {
+            value.describe(sink);
+        }
+    }
+}
+
+impl<T: TensorLike, E> TensorLike for Result<T, E> {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        if let Ok(value) = self {
+            value.describe(sink);
+        }
+    }
+}
+
+macro_rules! pointers {
+    ($($type:ty),* $(,)?) => {$(
+        impl<T: TensorLike + ?Sized> TensorLike for $type {
+            #[inline]
+            fn describe(&self, sink: &mut TensorSink) {
+                (**self).describe(sink);
+            }
+        }
+    )*};
+}
+
+pointers!(&T, &mut T, Box<T>, Rc<T>, Arc<T>);
+
+impl<T: TensorLike + ToOwned + ?Sized> TensorLike for Cow<'_, T> {
+    #[inline]
+    fn describe(&self, sink: &mut TensorSink) {
+        (**self).describe(sink);
+    }
+}
+
+macro_rules! tuples {
+    ($($($name:ident)+;)*) => {$(
+        impl<$($name: TensorLike),+> TensorLike for ($($name,)+) {
+            #[inline]
+            #[allow(non_snake_case, reason = "the type parameters name the parts too")]
+            fn describe(&self, sink: &mut TensorSink) {
+                let ($($name,)+) = self;
+                $($name.describe(sink);)+
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+}
+
+#[cfg(all(test, feature = "engine"))]
+mod tests {
+    use super::super::probe;
+    use super::*;
+    use crate::engine::signature::Parts;
+
+    fn described(value: &(impl TensorLike + ?Sized)) -> Vec<(Vec<usize>, DType)> {
+        let mut sink = TensorSink::new();
+        value.describe(&mut sink);
+        shapes(&sink)
+    }
+
+    fn shapes(sink: &TensorSink) -> Vec<(Vec<usize>, DType)> {
+        Parts::new(sink.since(0))
+            .map(|(header, dims)| (dims.to_vec(), header.dtype()))
+            .collect()
+    }
+
+    #[test]
+    fn nested_arrays_are_one_tensor() {
+        assert_eq!(
+            described(&[[[0f32; 4]; 3]; 2]),
+            [(vec![2, 3, 4], DType::F32)]
+        );
+        assert_eq!(described(&vec![[0u8; 3]; 5]), [(vec![5, 3], DType::U8)]);
+        assert_eq!(
+            described(&[[[[[[[[[0f32; 2]; 1]; 1]; 1]; 1]; 1]; 1]; 3]; 5]),
+            [(vec![5, 3, 1, 1, 1, 1, 1, 2], DType::F32)]
+        );
+    }
+
+    #[test]
+    fn containers_let_their_parts_speak() {
+        let parts = (vec![vec![0f32; 2], vec![0f32; 3]], Some([0f64; 4]), 7);
+        assert_eq!(
+            described(&parts),
+            [
+                (vec![2], DType::F32),
+                (vec![3], DType::F32),
+                (vec![4], DType::F64)
+            ]
+        );
+        assert_eq!(described(&vec![vec![0f32]; 5000]).len(), MAX_PARTS);
+    }
+
+    #[test]
+    fn dims_are_not_data() {
+        assert_eq!(described(&vec![1usize, 2]), []);
+        assert_eq!(described(&[[1isize; 2]; 2]), []);
+    }
+
+    #[test]
+    fn an_element_of_a_users_own_makes_tensors_too() {
+        struct Fixed(#[expect(dead_code, reason = "only its type is read")] i16);
+        impl Element for Fixed {
+            const DTYPE: DType = DType::I16;
+        }
+        let mut sink = TensorSink::new();
+        probe::probe(&Some(&[[Fixed(1), Fixed(2)]]))
+            .__seen()
+            .__tell(&mut sink);
+        assert_eq!(shapes(&sink), [(vec![1, 2], DType::I16)]);
+    }
+
+    #[test]
+    fn a_generic_element_is_known_by_its_name() {
+        fn generic<T>(values: &[T]) -> Vec<(Vec<usize>, DType)> {
+            let mut sink = TensorSink::new();
+            probe::probe(&values).__seen().__tell(&mut sink);
+            shapes(&sink)
+        }
+        assert_eq!(generic(&[0f32; 3]), [(vec![3], DType::F32)]);
+        assert_eq!(generic(&[[[0i64; 5]; 4]; 3]), [(vec![3, 4, 5], DType::I64)]);
+        assert_eq!(generic(&[1usize]), []);
+        assert_eq!(generic(&["no tensor"]), []);
+    }
+}

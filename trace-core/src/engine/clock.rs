@@ -1,0 +1,118 @@
+//! The only file that reads a clock.
+
+use crate::engine::ticks::TickScale;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Where a recorder takes its time from.
+#[derive(Debug, Clone)]
+pub enum Clock {
+    /// The time stamp counter, found to be invariant and what `quanta` reads.
+    #[cfg(target_arch = "x86_64")]
+    TimeStampCounter(&'static quanta::Clock),
+    /// Whatever `quanta` reads: another processor's cycle counter, else the monotonic clock.
+    Quanta(&'static quanta::Clock),
+    /// One step further each time it is read, for tests.
+    Stepped { now: u64, step: u64 },
+}
+
+impl Clock {
+    pub fn counter() -> Clock {
+        static CLOCK: OnceLock<(quanta::Clock, bool)> = OnceLock::new();
+        let (clock, reads_tsc) = CLOCK.get_or_init(|| {
+            let clock = quanta::Clock::new();
+            let reads_tsc = reads_time_stamp_counter(&clock);
+            (clock, reads_tsc)
+        });
+        #[cfg(target_arch = "x86_64")]
+        if *reads_tsc {
+            return Clock::TimeStampCounter(clock);
+        }
+        let _ = reads_tsc;
+        Clock::Quanta(clock)
+    }
+
+    /// A clock that nobody reads.
+    pub const fn stopped() -> Clock {
+        Clock::Stepped { now: 0, step: 0 }
+    }
+
+    /// The moment to count from.
+    pub fn base(&mut self) -> u64 {
+        match self {
+            Clock::Stepped { .. } => 0,
+            _ => self.now(),
+        }
+    }
+
+    /// A clock that advances `step` nanoseconds each time it is read.
+    pub fn stepped(step: u64) -> Clock {
+        Clock::Stepped { now: 0, step }
+    }
+
+    /// Ticks; they mean something only through [`scale`](Self::scale).
+    #[inline]
+    pub fn now(&mut self) -> u64 {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Clock::TimeStampCounter(_) => time_stamp_counter(),
+            Clock::Quanta(clock) => clock.raw(),
+            Clock::Stepped { now, step } => {
+                *now += *step;
+                *now
+            }
+        }
+    }
+
+    /// How ticks become nanoseconds since `base`.
+    pub fn scale(&self, base: u64) -> TickScale {
+        let rate = match self {
+            #[cfg(target_arch = "x86_64")]
+            Clock::TimeStampCounter(clock) => clock.delta_as_nanos(0, 1 << 32),
+            Clock::Quanta(clock) => clock.delta_as_nanos(0, 1 << 32),
+            Clock::Stepped { .. } => 1 << 32,
+        };
+        TickScale::new(base, rate)
+    }
+
+    /// What is read, for the trace's metadata.
+    pub fn name(&self) -> &'static str {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Clock::TimeStampCounter(_) => "time stamp counter",
+            Clock::Quanta(clock) if clock.delta_as_nanos(0, 1 << 32) == 1 << 32 => "monotonic",
+            Clock::Quanta(_) => "cycle counter",
+            Clock::Stepped { .. } => "stepped",
+        }
+    }
+}
+
+/// The call that `quanta` makes, without the calls around it: they cost as much again as the read.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[allow(unsafe_code, reason = "the intrinsic is declared unsafe")]
+fn time_stamp_counter() -> u64 {
+    // SAFETY: `rdtsc` reads a register and has no precondition; every x86-64 processor has it, and it
+    // is only called where `quanta` has found the counter usable by executing the same instruction.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Whether `clock` reads the time stamp counter: between two reads of it lies its own.
+#[cfg(target_arch = "x86_64")]
+fn reads_time_stamp_counter(clock: &quanta::Clock) -> bool {
+    let before = time_stamp_counter();
+    let read = clock.raw();
+    (before..=time_stamp_counter()).contains(&read)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn reads_time_stamp_counter(_clock: &quanta::Clock) -> bool {
+    false
+}
+
+/// The wall-clock time, once per session: everything else is counted from it in ticks.
+pub fn wall_clock_ns() -> u128 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos())
+}

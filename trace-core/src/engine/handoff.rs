@@ -1,0 +1,75 @@
+//! Carrying the innermost op to another thread, as the parent of what runs there.
+
+use super::log::Shared;
+use super::state;
+use super::task::Around;
+use crate::engine::rows::OpRef;
+use std::sync::Weak;
+
+/// The op that was innermost where [`current_op`] was called. Send it to another thread and run work
+/// there [in it](in_op).
+#[derive(Debug, Clone, Default)]
+pub struct OpHandle {
+    op: Option<OpRef>,
+    session: Weak<Shared>,
+}
+
+/// The innermost op that is running on this thread and being recorded; an empty handle if there is
+/// none.
+pub fn current_op() -> OpHandle {
+    if !state::is_anyone_recording() {
+        return OpHandle::default();
+    }
+    state::with_active(|recorder| OpHandle {
+        op: recorder.current(),
+        session: recorder
+            .session()
+            .map(std::sync::Arc::downgrade)
+            .unwrap_or_default(),
+    })
+    .unwrap_or_default()
+}
+
+/// Runs `body` so that the ops that begin in it on this thread have the op behind `handle` as their
+/// parent.
+///
+/// ```
+/// use trace_runtime::{Session, current_op, in_op, traced_op};
+///
+/// #[traced_op]
+/// fn tile(rows: &[f32]) -> f32 { rows.iter().sum() }
+///
+/// #[traced_op]
+/// fn layer(data: &[f32]) -> f32 {
+///     let here = current_op();
+///     std::thread::scope(|scope| {
+///         let tiles: Vec<_> = data
+///             .chunks(2)
+///             .map(|rows| scope.spawn({ let here = here.clone(); move || in_op(&here, || tile(rows)) }))
+///             .collect();
+///         tiles.into_iter().map(|tile| tile.join().unwrap()).sum()
+///     })
+/// }
+///
+/// let session = Session::start()?;
+/// layer(&[1.0, 2.0, 3.0, 4.0]);
+/// let trace = session.finish();
+/// assert!(trace.entries[1..].iter().all(|tile| tile.parent == Some(0)));
+/// # Ok::<(), trace_runtime::SessionError>(())
+/// ```
+pub fn in_op<R>(handle: &OpHandle, body: impl FnOnce() -> R) -> R {
+    let around = if handle.op.is_some() && state::is_anyone_recording() {
+        state::with_active(|recorder| {
+            let same = recorder.session().is_some_and(|session| {
+                std::ptr::eq(std::sync::Arc::as_ptr(session), handle.session.as_ptr())
+            });
+            same.then(|| Around::new(recorder.link(handle.op)))
+        })
+        .flatten()
+    } else {
+        None
+    };
+    let result = body();
+    drop(around);
+    result
+}

@@ -1,0 +1,81 @@
+//! Strings and signatures, each kept once.
+
+use super::signature::{Parts, Role, elements};
+use crate::OpKind;
+use std::collections::HashMap;
+
+/// An op with its tensors.
+#[derive(Debug, Clone)]
+pub struct Signature {
+    pub operation: u32,
+    pub kind: Option<OpKind>,
+    pub device: Option<u32>,
+    pub first_word: u32,
+    pub word_count: u32,
+    pub elements: usize,
+    pub bytes: usize,
+}
+
+/// The signatures of a trace being put together, each kept once.
+#[derive(Debug, Clone, Default)]
+pub struct Interner {
+    pub strings: Vec<Box<str>>,
+    string_ids: HashMap<Box<str>, u32>,
+    pub signatures: Vec<Signature>,
+    signature_ids: HashMap<Box<[usize]>, u32>,
+    pub words: Vec<usize>,
+    key: Vec<usize>,
+}
+
+impl Interner {
+    pub fn string(&mut self, string: &str) -> u32 {
+        if let Some(&id) = self.string_ids.get(string) {
+            return id;
+        }
+        let id = self.strings.len() as u32;
+        self.strings.push(string.into());
+        self.string_ids.insert(string.into(), id);
+        id
+    }
+
+    /// The number of this signature. `words` are headers and dims, without the op.
+    pub fn signature(
+        &mut self,
+        operation: u32,
+        kind: Option<OpKind>,
+        device: Option<u32>,
+        words: &[usize],
+    ) -> u32 {
+        self.key.clear();
+        self.key.push(operation as usize);
+        self.key.push(kind.map_or(0, |kind| kind as usize + 1));
+        self.key
+            .push(device.map_or(0, |device| device as usize + 1));
+        self.key.extend_from_slice(words);
+        if let Some(&id) = self.signature_ids.get(self.key.as_slice()) {
+            return id;
+        }
+        let id = self.signatures.len() as u32;
+        self.signature_ids.insert(self.key.as_slice().into(), id);
+        let (count, bytes) = Parts::new(words)
+            .filter(|(header, _)| header.role() == Role::Output)
+            .fold((0usize, 0usize), |(count, bytes), (header, dims)| {
+                let elements = elements(dims);
+                (
+                    count.saturating_add(elements),
+                    bytes.saturating_add(header.dtype().bytes(elements)),
+                )
+            });
+        self.signatures.push(Signature {
+            operation,
+            kind,
+            device,
+            first_word: self.words.len() as u32,
+            word_count: words.len() as u32,
+            elements: count,
+            bytes,
+        });
+        self.words.extend_from_slice(words);
+        id
+    }
+}

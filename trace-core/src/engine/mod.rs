@@ -1,0 +1,31 @@
+//! The recorder: what runs inside an instrumented program.
+//!
+//! A thread's [`Recorder`](recorder::Recorder) appends one row to its own chunk when an op ends. A session of
+//! trace-runtime knows every thread's log and takes the chunks over when it finishes. Nothing on the way takes a
+//! lock except a new shape signature, a new chunk, and the few ops with extras.
+
+#![allow(missing_docs, reason = "the public items are for trace-runtime alone")]
+
+pub mod chunk;
+pub mod clock;
+pub(crate) mod handoff;
+pub mod interner;
+pub mod log;
+pub(crate) mod op;
+pub mod overhead;
+pub mod recorder;
+pub mod rows;
+pub mod signature;
+pub mod signatures;
+pub(crate) mod sink;
+mod site;
+pub mod state;
+mod target;
+pub(crate) mod task;
+pub mod ticks;
+
+pub use handoff::{OpHandle, current_op, in_op};
+pub use op::{Op, begin, begin_kind};
+pub use sink::TensorSink;
+pub use target::DEFAULT_LIMIT;
+pub use task::{AsyncOp, begin_async, begin_deferred};

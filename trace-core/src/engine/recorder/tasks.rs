@@ -1,0 +1,102 @@
+//! What follows an op to other threads and across `.await`.
+
+use super::{OpenOp, Recorder};
+use crate::Outcome;
+use crate::describe::Describe;
+use crate::engine::chunk::{NO_PARENT, Steps};
+use crate::engine::rows::{OpRef, RawExtra};
+use crate::engine::site::Site;
+
+impl Recorder {
+    /// The innermost open op, as other threads may refer to it.
+    pub(crate) fn current(&self) -> Option<OpRef> {
+        let target = self.target.as_ref()?;
+        if self.parent == NO_PARENT {
+            return self.link;
+        }
+        Some(OpRef::OnThread {
+            uid: target.uid(),
+            step: self.parent,
+        })
+    }
+
+    /// Puts `op` around what begins next; give the result to [`unlink`](Self::unlink).
+    pub(crate) fn link(&mut self, op: Option<OpRef>) -> Linked {
+        let linked = Linked {
+            parent: self.parent,
+            link: self.link,
+            generation: self.place.generation(),
+        };
+        self.parent = NO_PARENT;
+        self.link = op;
+        linked
+    }
+
+    pub(crate) fn unlink(&mut self, linked: Linked) {
+        if linked.generation == self.place.generation() {
+            self.parent = linked.parent;
+            self.link = linked.link;
+        }
+    }
+
+    /// Describes the inputs of a task that is not on this thread's stack; none when it is not recorded.
+    pub(crate) fn describe_task(
+        &mut self,
+        site: Site,
+        inputs: impl Describe,
+    ) -> Option<(Vec<usize>, Meta)> {
+        let target = self.target.as_mut()?;
+        let op = target.number_of_site(&mut self.sites, site.name, site.kind);
+        if target.is_careful() && target.leaves_out(op, self.next_step) {
+            return None;
+        }
+        let base = self.sink.begin(op);
+        self.sink.tell(base, inputs);
+        Some((self.sink.take_words(base), self.sink.take_meta()))
+    }
+
+    /// Describes the outputs of a task that said this before; what it says goes from the returned place on.
+    pub(crate) fn describe_outputs(&mut self, words: &[usize], outputs: impl Describe) -> u32 {
+        let base = self.sink.restore(words);
+        self.sink.begin_outputs();
+        self.sink.tell(base, outputs);
+        base
+    }
+
+    /// Appends a task that has ended on this thread, and whose outputs have been described.
+    pub(crate) fn end_task(&mut self, task: EndedTask) {
+        let around = self.parent;
+        let step = self.next_step as u32;
+        self.next_step += 1;
+        self.extras.push(RawExtra { step, ..task.extra });
+        let op = OpenOp {
+            start: task.start,
+            steps: Steps::new(step, NO_PARENT),
+            said: self.sink.said(task.base),
+            has_extra: true,
+        };
+        self.close(&op, task.end, task.outcome);
+        self.parent = around;
+    }
+}
+
+/// What an op's `meta(…)` said.
+type Meta = Vec<(&'static str, String)>;
+
+/// What stood around an op before [`Recorder::link`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Linked {
+    parent: u32,
+    link: Option<OpRef>,
+    generation: u32,
+}
+
+/// A task that has run to its end, or been dropped before.
+pub(crate) struct EndedTask {
+    /// Where what it said begins.
+    pub(crate) base: u32,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) extra: RawExtra,
+}

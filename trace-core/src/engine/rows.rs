@@ -1,0 +1,43 @@
+//! What one thread recorded, as it is handed to trace-runtime.
+
+use super::chunk::Chunk;
+use std::sync::Arc;
+
+/// What one thread recorded. Its rows are in the order in which ops ended, and their steps count the
+/// ops of this thread alone.
+#[derive(Debug)]
+pub struct ThreadRows {
+    pub thread: Thread,
+    /// Tells threads apart in [`OpRef`].
+    pub uid: u32,
+    pub chunks: Vec<(Arc<Chunk>, usize)>,
+    pub extras: Vec<RawExtra>,
+}
+
+/// The thread that ops ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Thread {
+    pub id: Option<u64>,
+    pub rank: Option<u32>,
+    pub name: Option<String>,
+}
+
+/// What a row has no bits for, in ticks and in the recorder's own count.
+#[derive(Debug, Clone, Default)]
+pub struct RawExtra {
+    /// The step of the row, in its thread's count.
+    pub step: u32,
+    pub duration: Option<u64>,
+    pub suspended: u64,
+    pub parent: Option<OpRef>,
+    /// The number by which its children refer to a task, which may begin and end on different threads.
+    pub task: Option<u32>,
+    pub meta: Vec<(&'static str, String)>,
+}
+
+/// An op of any thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OpRef {
+    OnThread { uid: u32, step: u32 },
+    Task(u32),
+}

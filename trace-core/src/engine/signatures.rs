@@ -1,0 +1,270 @@
+//! Numbers for signatures: a table that all threads of a session share, and a cache in front of it.
+
+use crate::engine::chunk::MAX_SIGNATURES;
+use crate::engine::interner::Interner;
+use crate::engine::signature::{Fact, Header, Parts, Role, push_tensor};
+use crate::{Device, OpKind};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, PoisonError};
+
+/// Every signature of a session, numbered in the order in which they were first seen.
+#[derive(Debug, Default)]
+pub struct Signatures(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    interner: Interner,
+    ops: Vec<(String, Option<OpKind>)>,
+    op_numbers: HashMap<(String, Option<OpKind>), u32>,
+    scratch: Vec<usize>,
+}
+
+impl Signatures {
+    /// The number of an op: all that have its name and kind share it.
+    pub fn op(&self, name: String, kind: Option<OpKind>) -> u32 {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = &mut *table;
+        match table.op_numbers.entry((name, kind)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let number = table.ops.len() as u32;
+                table.ops.push(new.key().clone());
+                *new.insert(number)
+            }
+        }
+    }
+
+    /// The number of a signature; none when there are too many.
+    fn intern(&self, words: &[usize]) -> Option<u32> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = &mut *table;
+        let (&op, words) = words.split_first()?;
+        let (name, kind) = table.ops.get(op)?;
+        let operation = table.interner.string(name);
+        let device = match device_of(words) {
+            Device::Unknown => None,
+            device => Some(table.interner.string(&device.to_string())),
+        };
+        table.scratch.clear();
+        copy_without_device(words, &mut table.scratch);
+        let number = table
+            .interner
+            .signature(operation, *kind, device, &table.scratch);
+        (number < MAX_SIGNATURES).then_some(number)
+    }
+
+    /// Runs `f` on what is known so far.
+    pub fn with<R>(&self, f: impl FnOnce(&mut Interner) -> R) -> R {
+        f(&mut self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .interner)
+    }
+
+    pub fn take(&self) -> Interner {
+        std::mem::take(
+            &mut self
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .interner,
+        )
+    }
+}
+
+/// The device that was stated, else the first output's, else the first input's.
+fn device_of(words: &[usize]) -> Device {
+    let find = |wanted: fn(Header) -> bool| {
+        Parts::new(words)
+            .filter(|(header, _)| wanted(*header))
+            .map(|(header, _)| header.device())
+            .find(|device| *device != Device::Unknown)
+    };
+    find(|header| header.is_fact(Fact::Device))
+        .or_else(|| find(|header| header.role() == Role::Output))
+        .or_else(|| find(|header| header.role() == Role::Input))
+        .unwrap_or_default()
+}
+
+/// The stated device is the entry's own from here on.
+fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
+    for (header, dims) in Parts::new(words) {
+        match header.role() {
+            Role::Fact if header.is_fact(Fact::Device) => {}
+            Role::Fact => {
+                copy.push(header.0);
+                copy.extend_from_slice(dims);
+            }
+            role => push_tensor(copy, role, dims, header.dtype(), header.device()),
+        }
+    }
+}
+
+/// What one thread has already asked the shared table for, and the latest of each op.
+#[derive(Debug)]
+pub struct KnownSignatures {
+    /// Of all signatures, each followed by its [end](Header::end).
+    words: Vec<usize>,
+    /// In the order of their words.
+    known: Vec<Known>,
+    /// By the number of the op, where what follows its number begins; 0 for none.
+    latest: Vec<u32>,
+    /// By the hash of the words: open addressing, at most half full.
+    slots: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    first: u32,
+    end: u32,
+    number: u32,
+    hash: u32,
+}
+
+const NONE: u32 = u32::MAX;
+const FIRST_SLOTS: usize = 64;
+
+impl KnownSignatures {
+    pub const fn new() -> KnownSignatures {
+        KnownSignatures {
+            words: Vec::new(),
+            known: Vec::new(),
+            latest: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+
+    /// Where what an op said last goes on behind its number; 0 if it has said nothing yet.
+    #[inline]
+    pub fn latest_of(&self, op: u32) -> u32 {
+        self.latest.get(op as usize).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    pub fn words_at<const N: usize>(&self, at: u32) -> Option<&[usize; N]> {
+        // From 32 bits on, the sum cannot overflow: one comparison is enough.
+        let at = at as usize;
+        self.words.get(at..at + N)?.first_chunk()
+    }
+
+    /// The words of a signature up to a place behind its first word.
+    pub fn words_up_to(&self, at: u32) -> &[usize] {
+        let after = self.known.partition_point(|known| known.first < at);
+        let first = after
+            .checked_sub(1)
+            .and_then(|index| self.known.get(index))
+            .map_or(at, |known| known.first);
+        self.words
+            .get(first as usize..at as usize)
+            .unwrap_or_default()
+    }
+
+    /// The number of the signature that ends there, if one does.
+    #[inline]
+    pub fn ends_at(&self, at: u32) -> Option<u32> {
+        let &word = self.words.get(at as usize)?;
+        Header(word).ended()
+    }
+
+    /// The number of this signature, which becomes the latest of its op; none when the session
+    /// has too many.
+    pub fn number(&mut self, words: &[usize], shared: &Signatures) -> Option<u32> {
+        let hash = hash(words);
+        let known = match self.find(words, hash) {
+            Some(known) => known,
+            None => self.add(words, hash, shared)?,
+        };
+        let op = *words.first()?;
+        if op >= self.latest.len() {
+            self.latest.resize(op + 1, 0);
+        }
+        self.latest[op] = self.known[known as usize].first + 1;
+        Some(self.known[known as usize].number)
+    }
+
+    fn find(&self, words: &[usize], hash: u32) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut slot = hash as usize & mask;
+        // Ends at an empty slot: the table is at most half full.
+        while let Some(&index) = self.slots.get(slot) {
+            let known = self.known.get(index as usize)?;
+            if known.hash == hash
+                && self.words.get(known.first as usize..known.end as usize) == Some(words)
+            {
+                return Some(index);
+            }
+            slot = (slot + 1) & mask;
+        }
+        None
+    }
+
+    fn add(&mut self, words: &[usize], hash: u32, shared: &Signatures) -> Option<u32> {
+        let number = shared.intern(words)?;
+        let index = self.known.len() as u32;
+        let first = u32::try_from(self.words.len()).ok()?;
+        let end = first.checked_add(words.len() as u32)?;
+        self.words.extend_from_slice(words);
+        self.words.push(Header::end(number).0);
+        self.known.push(Known {
+            first,
+            end,
+            number,
+            hash,
+        });
+        if self.known.len() * 2 > self.slots.len() {
+            self.slots = vec![NONE; (self.slots.len() * 2).max(FIRST_SLOTS)];
+            for index in 0..=index {
+                self.place(index);
+            }
+        } else {
+            self.place(index);
+        }
+        Some(index)
+    }
+
+    fn place(&mut self, index: u32) {
+        let mask = self.slots.len() - 1;
+        let mut slot = self.known[index as usize].hash as usize & mask;
+        while self.slots[slot] != NONE {
+            slot = (slot + 1) & mask;
+        }
+        self.slots[slot] = index;
+    }
+}
+
+fn hash(words: &[usize]) -> u32 {
+    let mix = |sum: u64, word: &usize| {
+        (sum.rotate_left(5) ^ *word as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    };
+    (words.iter().fold(0, mix) >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_words_get_one_number_and_others_another() {
+        let (shared, mut cache) = (Signatures::default(), KnownSignatures::new());
+        let op = shared.op("op".to_owned(), None) as usize;
+        let number = |cache: &mut KnownSignatures, dim: usize| {
+            let mut words = vec![op];
+            push_tensor(
+                &mut words,
+                Role::Input,
+                &[dim],
+                crate::DType::F32,
+                Device::Cpu,
+            );
+            cache.number(&words, &shared).unwrap()
+        };
+        let first: Vec<u32> = (0..1000).map(|dim| number(&mut cache, dim)).collect();
+        let again: Vec<u32> = (0..1000).map(|dim| number(&mut cache, dim)).collect();
+        assert_eq!(first, (0..1000).collect::<Vec<_>>());
+        assert_eq!(first, again);
+        let mut other = KnownSignatures::new();
+        assert_eq!(number(&mut other, 7), 7, "threads share the numbers");
+    }
+}

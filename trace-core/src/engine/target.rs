@@ -1,0 +1,209 @@
+//! Where a recorder's rows go: the chunks of its thread's log.
+
+use super::chunk::{Chunk, MAX_ROWS, NO_PARENT, PackedRow, Steps};
+use super::clock::Clock;
+use super::log::{Shared, ThreadLog};
+use super::rows::{RawExtra, ThreadRows};
+use super::site::{KindCode, Site, Sites};
+use super::state::{self, Running};
+use super::ticks::TickScale;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Where a recorder's rows go.
+#[derive(Debug)]
+pub(crate) struct Target {
+    chunk: Arc<Chunk>,
+    /// Something stands between an op and being recorded: sampling, or the end of the steps.
+    is_careful: bool,
+    sample: u32,
+    shared: Arc<Shared>,
+    log: Arc<ThreadLog>,
+    base: u64,
+    next_rows: usize,
+    is_full: bool,
+    is_its_own: bool,
+    /// By the number of the op, how many executions of it came since the last that was recorded.
+    left_out: Vec<u32>,
+    names: HashMap<String, u32>,
+}
+
+/// A row has 32 bits for its step, and the last number stands for no parent.
+const LAST_STEP: u64 = NO_PARENT as u64;
+/// A thread's chunks grow from this to the largest: short threads stay small.
+const FIRST_ROWS: usize = 64;
+/// What may be filled before rows are dropped and counted, unless somebody says otherwise.
+pub const DEFAULT_LIMIT: usize = 1 << 30;
+
+impl Target {
+    /// For a recorder that belongs to no session.
+    pub(crate) fn of_its_own(base: u64, thread: Option<u64>) -> Target {
+        let shared = Arc::new(Shared::new(DEFAULT_LIMIT, None, 1));
+        let log = shared.add_log(thread, None);
+        Target {
+            is_its_own: true,
+            ..Target::new(base, shared, log)
+        }
+    }
+
+    /// For this thread's recorder in a session.
+    pub(crate) fn of_session(running: Running) -> Target {
+        let name = std::thread::current().name().map(str::to_owned);
+        let log = running.shared.add_log(Some(state::thread_number()), name);
+        Target::new(running.base, running.shared, log)
+    }
+
+    fn new(base: u64, shared: Arc<Shared>, log: Arc<ThreadLog>) -> Target {
+        Target {
+            // Has no rows, so the first op asks for a real one.
+            chunk: Arc::new(Chunk::with_rows(0)),
+            is_careful: shared.sample > 1,
+            sample: shared.sample,
+            shared,
+            log,
+            base,
+            next_rows: FIRST_ROWS,
+            is_full: false,
+            is_its_own: false,
+            left_out: Vec::new(),
+            names: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn is_its_own(&self) -> bool {
+        self.is_its_own
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn uid(&self) -> u32 {
+        self.log.uid
+    }
+
+    /// The number of an op that is named at run time.
+    pub(crate) fn number_of(&mut self, operation: String) -> u32 {
+        if let Some(&number) = self.names.get(&operation) {
+            return number;
+        }
+        let number = self.shared.signatures.op(operation.clone(), None);
+        self.names.insert(operation, number);
+        number
+    }
+
+    /// The number of the op of a site that the thread has not come by, or that is not found at first look.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn number_of_site(
+        &self,
+        sites: &mut Sites,
+        name: &'static str,
+        kind: KindCode,
+    ) -> u32 {
+        let site = Site { name, kind };
+        sites.find(site, || {
+            let (name, kind) = site.operation();
+            self.shared.signatures.op(name, kind)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_careful(&self) -> bool {
+        self.is_careful
+    }
+
+    /// Whether this execution is not recorded: sampling leaves it out, or there are no steps left. The
+    /// first execution of each op is always recorded.
+    #[cold]
+    pub(crate) fn leaves_out(&mut self, op: u32, next_step: u64) -> bool {
+        if is_exhausted(next_step) {
+            self.drop_row();
+            return true;
+        }
+        let op = op as usize;
+        if op >= self.left_out.len() {
+            self.left_out.resize(op + 1, 0);
+        }
+        let left_out = self.left_out[op];
+        self.left_out[op] = (left_out + 1) % self.sample;
+        if left_out != 0 {
+            self.log.sampled_out.fetch_add(1, Ordering::Relaxed);
+        }
+        left_out != 0
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, [start, facts, steps]: PackedRow) {
+        if !self.chunk.push_packed([start, facts, steps]) {
+            self.push_to_new_chunk(start, facts, steps);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_to_new_chunk(&mut self, start: u64, facts: u64, steps: u64) {
+        // Looked at here, well before the end, to keep the question off the hot path.
+        self.is_careful |= u64::from(Steps(steps).step()) > LAST_STEP / 2;
+        if self.is_full || !self.shared.take_room(self.next_rows) {
+            self.is_full = true;
+            return self.drop_row();
+        }
+        self.chunk = Arc::new(Chunk::with_rows(self.next_rows));
+        self.chunk.push_packed([start, facts, steps]);
+        self.log.add_chunk(self.chunk.clone());
+        self.next_rows = (self.next_rows * 2).min(MAX_ROWS);
+    }
+
+    #[cold]
+    pub(crate) fn drop_row(&mut self) {
+        self.log.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_extra(&mut self, extra: RawExtra) {
+        self.log.add_extra(extra);
+    }
+
+    /// A copy of this thread's rows past the first so many.
+    pub(crate) fn rows_since(&self, covered: usize, clock: &Clock) -> Recorded {
+        self.recorded(self.log.since(covered), clock)
+    }
+
+    /// What this thread has recorded: handed over if the recorder is its own, else copied, because the session
+    /// needs it for its own trace.
+    pub(crate) fn into_rows(self, clock: &Clock) -> Recorded {
+        let rows = if self.is_its_own {
+            self.log.take()
+        } else {
+            self.log.copy()
+        };
+        self.recorded(rows, clock)
+    }
+
+    fn recorded(&self, rows: ThreadRows, clock: &Clock) -> Recorded {
+        Recorded {
+            rows,
+            shared: self.shared.clone(),
+            scale: clock.scale(self.base),
+            dropped: self.log.dropped.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Rows of one thread, with what gives them meaning.
+#[derive(Debug)]
+pub struct Recorded {
+    pub rows: ThreadRows,
+    /// Has the signatures that rows refer to.
+    pub shared: Arc<Shared>,
+    pub scale: TickScale,
+    /// Ops that were not recorded for want of room.
+    pub dropped: u64,
+}
+
+/// Whether all steps that a row can hold have been given out.
+pub(crate) fn is_exhausted(next_step: u64) -> bool {
+    next_step >= LAST_STEP
+}

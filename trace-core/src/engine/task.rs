@@ -1,0 +1,199 @@
+//! What expanded code holds while an async op runs.
+
+use super::log::Shared;
+use super::recorder::{EndedTask, Linked};
+use super::site::{NO_KIND, Site, kind_code};
+use super::state;
+use crate::describe::Describe;
+use crate::engine::rows::{OpRef, RawExtra};
+use crate::{OpKind, Outcome};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+
+/// An async op that is running. Its nesting and its busy time follow the task, not the thread.
+#[derive(Debug)]
+#[must_use]
+pub struct AsyncOp(Option<Box<Task>>);
+
+#[derive(Debug)]
+struct Task {
+    number: u32,
+    /// The session it began in; it is recorded only if it ends there.
+    session: Weak<Shared>,
+    words: Vec<usize>,
+    meta: Vec<(&'static str, String)>,
+    parent: Option<OpRef>,
+    start: u64,
+    suspended: u64,
+    paused_at: u64,
+    has_returned: bool,
+    /// Described, but not polled yet; nothing is recorded of it then.
+    is_deferred: bool,
+}
+
+/// Describes an async op whose function returned a future; it begins with [`AsyncOp::start`].
+pub fn begin_deferred(name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
+    let mut op = begin_async(name, kind, inputs);
+    if let Some(task) = &mut op.0 {
+        task.is_deferred = true;
+    }
+    op
+}
+
+/// Begins an async op; called at its first poll.
+pub fn begin_async(name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    if !state::is_anyone_recording() {
+        return AsyncOp(None);
+    }
+    let kind = kind.map_or(NO_KIND, kind_code);
+    let site = Site { name, kind };
+    let task = state::with_active(|recorder| {
+        let parent = recorder.current();
+        let (words, meta) = recorder.describe_task(site, inputs)?;
+        let session = recorder.session().map(Arc::downgrade).unwrap_or_default();
+        let start = recorder.now();
+        Some(Box::new(Task {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            session,
+            words,
+            meta,
+            parent,
+            start,
+            suspended: 0,
+            paused_at: start,
+            has_returned: false,
+            is_deferred: false,
+        }))
+    });
+    AsyncOp(task.flatten())
+}
+
+impl AsyncOp {
+    /// Whether this execution is being recorded.
+    pub fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The first poll of a deferred op: it begins now, inside of what runs now.
+    pub fn start(&mut self) {
+        if let Some(task) = self.0.as_deref_mut() {
+            task.is_deferred = false;
+            state::with_active(|recorder| {
+                if task.is_of(recorder.session()) {
+                    task.parent = recorder.current();
+                    task.start = recorder.now();
+                    task.paused_at = task.start;
+                }
+            });
+        }
+    }
+
+    /// Drives `body`. What begins while it is polled is inside of this op, on whichever thread.
+    pub async fn run<F: Future>(&mut self, body: F) -> F::Output {
+        let mut body = pin!(body);
+        std::future::poll_fn(|context| {
+            let Some(task) = self.0.as_deref_mut() else {
+                return body.as_mut().poll(context);
+            };
+            let around = task.resume();
+            let poll = body.as_mut().poll(context);
+            drop(around);
+            task.pause(poll.is_ready());
+            poll
+        })
+        .await
+    }
+
+    /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
+    pub fn end(mut self, outputs: impl Describe) {
+        // Still there if a description panics: the op then ends as one that panicked.
+        if let Some(task) = &mut self.0 {
+            task.end(Outcome::Ok, outputs);
+        }
+        self.0 = None;
+    }
+}
+
+impl Drop for AsyncOp {
+    fn drop(&mut self) {
+        if let Some(mut task) = self.0.take().filter(|task| !task.is_deferred) {
+            let outcome = if std::thread::panicking() {
+                Outcome::Panicked
+            } else if task.has_returned {
+                Outcome::Error
+            } else {
+                Outcome::Cancelled
+            };
+            task.end(outcome, ());
+        }
+    }
+}
+
+impl Task {
+    fn is_of(&self, session: Option<&Arc<Shared>>) -> bool {
+        session.is_some_and(|session| std::ptr::eq(Arc::as_ptr(session), self.session.as_ptr()))
+    }
+
+    /// Counts the time since the last poll as suspended, and puts the task around what begins now.
+    fn resume(&mut self) -> Option<Around> {
+        state::with_active(|recorder| {
+            self.is_of(recorder.session()).then(|| {
+                self.suspended += recorder.now().saturating_sub(self.paused_at);
+                Around::new(recorder.link(Some(OpRef::Task(self.number))))
+            })
+        })
+        .flatten()
+    }
+
+    fn pause(&mut self, has_returned: bool) {
+        self.has_returned = has_returned;
+        if !has_returned {
+            state::with_any(|recorder| self.paused_at = recorder.now());
+        }
+    }
+
+    fn end(&mut self, outcome: Outcome, outputs: impl Describe) {
+        state::with_active(|recorder| {
+            if !self.is_of(recorder.session()) {
+                return;
+            }
+            let end = recorder.now();
+            let base = recorder.describe_outputs(&self.words, outputs);
+            if outcome == Outcome::Cancelled {
+                self.suspended += end.saturating_sub(self.paused_at);
+            }
+            let extra = RawExtra {
+                suspended: self.suspended,
+                parent: self.parent,
+                task: Some(self.number),
+                meta: std::mem::take(&mut self.meta),
+                ..RawExtra::default()
+            };
+            recorder.end_task(EndedTask {
+                base,
+                start: self.start,
+                end,
+                outcome,
+                extra,
+            });
+        });
+    }
+}
+
+/// Stands around what begins while a task is polled, or while [`in_op`](crate::in_op) runs; gone even
+/// when that panics.
+pub(crate) struct Around(Linked);
+
+impl Around {
+    pub(crate) fn new(linked: Linked) -> Around {
+        Around(linked)
+    }
+}
+
+impl Drop for Around {
+    fn drop(&mut self) {
+        state::with_any(|recorder| recorder.unlink(self.0));
+    }
+}

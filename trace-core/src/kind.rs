@@ -1,0 +1,142 @@
+//! What an op does, and how it ended.
+
+use std::fmt;
+
+/// What an op spends its time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum OpKind {
+    /// Arithmetic on tensors.
+    Compute,
+    /// Collectives and point-to-point transfers between devices or ranks.
+    Communication,
+    /// Copies, allocation, layout changes.
+    Memory,
+    /// Files, networks, input pipelines.
+    Io,
+    /// Anything else.
+    Other,
+}
+
+impl OpKind {
+    /// Every kind, in the order reports list them.
+    pub const ALL: [OpKind; 5] = [
+        OpKind::Compute,
+        OpKind::Communication,
+        OpKind::Memory,
+        OpKind::Io,
+        OpKind::Other,
+    ];
+
+    /// The name as written in `#[traced_op(kind = …)]` and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OpKind::Compute => "compute",
+            OpKind::Communication => "communication",
+            OpKind::Memory => "memory",
+            OpKind::Io => "io",
+            OpKind::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for OpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It returned.
+    #[default]
+    Ok,
+    /// It returned `Err` or `None`, or left through `?`.
+    Error,
+    /// It panicked; the panic went on.
+    Panicked,
+    /// Its future was dropped before it was done.
+    Cancelled,
+    /// It was still running when the recording was read.
+    Unfinished,
+}
+
+impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Outcome; 5] = [
+        Outcome::Ok,
+        Outcome::Error,
+        Outcome::Panicked,
+        Outcome::Cancelled,
+        Outcome::Unfinished,
+    ];
+
+    /// The name as written in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Error => "error",
+            Outcome::Panicked => "panicked",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Unfinished => "unfinished",
+        }
+    }
+
+    #[cfg(feature = "engine")]
+    pub(crate) const fn code(self) -> u8 {
+        self as u8
+    }
+
+    #[cfg(feature = "engine")]
+    pub(crate) fn from_code(code: u8) -> Outcome {
+        Self::ALL
+            .get(usize::from(code))
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(feature = "serde")]
+mod by_name {
+    use super::{OpKind, Outcome};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    macro_rules! written_by_name {
+        ($type:ident, $what:literal) => {
+            impl Serialize for $type {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.serialize_str(self.name())
+                }
+            }
+
+            impl<'de> Deserialize<'de> for $type {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                    $type::ALL
+                        .iter()
+                        .copied()
+                        .find(|one| one.name() == name)
+                        .ok_or_else(|| {
+                            let known: Vec<_> = $type::ALL.iter().map(|one| one.name()).collect();
+                            serde::de::Error::custom(format_args!(
+                                concat!("`{}` is no ", $what, "; expected one of {}"),
+                                name.escape_debug(),
+                                known.join(", "),
+                            ))
+                        })
+                }
+            }
+        };
+    }
+
+    written_by_name!(OpKind, "kind of op");
+    written_by_name!(Outcome, "outcome");
+}

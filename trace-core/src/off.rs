@@ -1,0 +1,119 @@
+//! The items of the recorder that other code names, without the recorder: everything here does nothing.
+//!
+//! They exist because expanded code must compile in this build too: a proc macro is built once for the host and may
+//! have its feature on there while this crate has it off.
+
+#![allow(missing_docs, reason = "the recorder's own items have them")]
+
+use crate::describe::Describe;
+use crate::{DType, Device, OpKind};
+use std::fmt::Display;
+
+/// Receives the descriptions of an op's tensors, and drops them: recording is compiled out.
+#[derive(Debug)]
+pub struct TensorSink(());
+
+#[allow(clippy::unused_self, reason = "the signatures of the recorder's sink")]
+impl TensorSink {
+    /// One tensor: its dims, outermost first, its element type and its device.
+    ///
+    /// A scalar tensor has no dims.
+    #[inline]
+    pub fn tensor(&mut self, _dims: &[usize], _dtype: DType, _device: Device) {}
+
+    #[doc(hidden)]
+    #[inline]
+    pub fn __failed(&mut self) {}
+
+    #[doc(hidden)]
+    #[inline]
+    pub fn __device(&mut self, _device: impl Into<Device>) {}
+
+    #[doc(hidden)]
+    #[inline]
+    pub fn __flops(&mut self, _flops: u64) {}
+
+    #[doc(hidden)]
+    #[inline]
+    pub fn __bytes(&mut self, _bytes: u64) {}
+
+    #[doc(hidden)]
+    #[inline]
+    pub fn __meta(&mut self, _key: &'static str, _value: &dyn Display) {}
+}
+
+/// The op that was innermost where [`current_op`] was called: none, because recording is compiled out.
+#[derive(Debug, Clone, Default)]
+pub struct OpHandle(());
+
+/// An empty handle: recording is compiled out.
+#[inline]
+pub fn current_op() -> OpHandle {
+    OpHandle(())
+}
+
+/// Runs `body`.
+#[inline]
+pub fn in_op<R>(_handle: &OpHandle, body: impl FnOnce() -> R) -> R {
+    body()
+}
+
+/// An op that is never recorded.
+#[derive(Debug)]
+#[must_use]
+pub struct Op(());
+
+#[inline]
+pub fn begin(_name: &'static str, _inputs: impl Describe) -> Op {
+    Op(())
+}
+
+#[inline]
+pub fn begin_kind(_name: &'static str, _kind: OpKind, _inputs: impl Describe) -> Op {
+    Op(())
+}
+
+#[allow(clippy::unused_self, reason = "the signatures of the recorder's op")]
+impl Op {
+    #[inline]
+    pub fn is_recording(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    pub fn end(&mut self, _outputs: impl Describe) {}
+}
+
+/// An async op that is never recorded.
+#[derive(Debug)]
+#[must_use]
+pub struct AsyncOp(());
+
+#[inline]
+pub fn begin_async(_: &'static str, _: Option<OpKind>, _inputs: impl Describe) -> AsyncOp {
+    AsyncOp(())
+}
+
+#[inline]
+pub fn begin_deferred(_: &'static str, _: Option<OpKind>, _inputs: impl Describe) -> AsyncOp {
+    AsyncOp(())
+}
+
+#[allow(clippy::unused_self, reason = "the signatures of the recorder's op")]
+impl AsyncOp {
+    #[inline]
+    pub fn is_recording(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    pub fn start(&mut self) {}
+
+    #[inline]
+    pub async fn run<F: Future>(&mut self, body: F) -> F::Output {
+        body.await
+    }
+
+    #[inline]
+    pub fn end(self, _outputs: impl Describe) {}
+}

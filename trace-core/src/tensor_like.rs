@@ -1,0 +1,43 @@
+//! The trait that tensors and what holds them implement.
+
+use crate::containers::Dims;
+use crate::{DType, TensorSink};
+
+/// Something that can say what tensors it is or holds.
+///
+/// A tensor hands its dims, dtype and device to the sink; a container lets its parts describe
+/// themselves; anything else does nothing. Implement it for a tensor type of your own, and use
+/// `#[derive(TensorLike)]` for structs and enums that hold tensors.
+///
+/// ```
+/// use trace_runtime::{DType, Device, TensorLike, TensorSink};
+///
+/// struct Image { width: usize, height: usize, pixels: Vec<[u8; 3]> }
+///
+/// impl TensorLike for Image {
+///     fn describe(&self, sink: &mut TensorSink) {
+///         sink.tensor(&[self.height, self.width, 3], DType::U8, Device::Cpu);
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what tensors it holds",
+    label = "not a `TensorLike`",
+    note = "implement `TensorLike` for it (one method), or derive it if it holds tensors: \
+            `#[derive(trace_runtime::TensorLike)]`"
+)]
+pub trait TensorLike {
+    /// Describes every tensor in `self`, in order. Called only while recording; keep it cheap: read
+    /// dims, never data.
+    fn describe(&self, sink: &mut TensorSink);
+
+    /// For a type whose slices are one tensor: its dtype, its own dims pushed behind those of the slice.
+    #[doc(hidden)]
+    #[inline]
+    fn __element(_dims: &mut Dims) -> Option<DType>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}

@@ -1,0 +1,103 @@
+//! What the tensors of other libraries say of themselves: one file and one feature per library.
+//!
+//! | feature | types that are recorded |
+//! |---|---|
+//! | `ndarray` | `ArrayBase` of every storage, `ArrayRef`, `RawRef` and `LayoutRef`, of any dimension |
+//! | `candle` | `Tensor`, `Var`, `quantized::QTensor` |
+//! | `burn` | `Tensor<D, K>` of every kind, on any backend |
+//! | `nalgebra` | `Matrix` of every storage, and so vectors and views |
+//! | `faer` | `Mat`, `MatRef`, `MatMut`, and the same for `Col` and `Row` |
+//! | `half` | `f16` and `bf16` as elements |
+//! | `num-complex` | `Complex<f32>` and `Complex<f64>` as elements |
+//!
+//! Slices, arrays and vectors of [elements](crate::Element) need no feature. Reading a tensor takes
+//! a reference, copies its dims and allocates nothing, with one exception that is not ours: burn hands
+//! out more than five dims, and the device of a tensor that tracks gradients, on the heap.
+//!
+//! # A tensor of your own
+//!
+//! One method, and it is recorded wherever it is passed or returned:
+//!
+//! ```
+//! use trace_runtime::{DType, Device, TensorLike, TensorSink};
+//!
+//! struct Volume { depth: usize, height: usize, width: usize, voxels: Vec<f32> }
+//!
+//! impl TensorLike for Volume {
+//!     fn describe(&self, sink: &mut TensorSink) {
+//!         sink.tensor(&[self.depth, self.height, self.width], DType::F32, Device::Cpu);
+//!     }
+//! }
+//! ```
+//!
+//! A type that *holds* tensors [derives](derive@crate::TensorLike) it.
+//!
+//! # A tensor of another library
+//!
+//! Only the crate that owns the trait or the type may join the two, so a type of a library without a
+//! feature here gets a wrapper that borrows it, for `inputs` and `output` of the attribute. Signatures
+//! stay as they are:
+//!
+//! ```
+//! # mod foreign {
+//! #     pub struct Blob { pub dims: Vec<usize> }
+//! # }
+//! use foreign::Blob;
+//! use trace_runtime::{DType, Device, TensorLike, TensorSink, record, traced_op};
+//!
+//! struct Seen<'a>(&'a Blob);
+//!
+//! impl TensorLike for Seen<'_> {
+//!     fn describe(&self, sink: &mut TensorSink) {
+//!         sink.tensor(&self.0.dims, DType::F32, Device::Cpu);
+//!     }
+//! }
+//!
+//! #[traced_op(inputs(Seen(x)), output(Seen(result)))]
+//! fn halve(x: &Blob) -> Blob {
+//!     Blob { dims: x.dims.iter().map(|dim| dim / 2).collect() }
+//! }
+//!
+//! let (_, trace) = record(|| halve(&Blob { dims: vec![8, 4] }));
+//! # #[cfg(feature = "enabled")] {
+//! assert_eq!(trace.entries[0].input_shapes, [[8, 4]]);
+//! assert_eq!(trace.entries[0].output_shape, [4, 2]);
+//! # }
+//! ```
+
+/// An element of slices, arrays and vectors; by itself it is a number and no tensor.
+#[cfg(any(feature = "half", feature = "num-complex"))]
+macro_rules! element {
+    ($element:ty => $dtype:ident) => {
+        impl $crate::Element for $element {
+            const DTYPE: $crate::DType = $crate::DType::$dtype;
+        }
+
+        impl $crate::TensorLike for $element {
+            #[inline]
+            fn describe(&self, _: &mut $crate::TensorSink) {}
+
+            #[inline]
+            fn __element(_: &mut $crate::containers::Dims) -> Option<$crate::DType> {
+                Some($crate::DType::$dtype)
+            }
+        }
+    };
+}
+
+#[cfg(feature = "burn")]
+mod burn;
+#[cfg(feature = "candle")]
+mod candle;
+#[cfg(any(feature = "ndarray", feature = "nalgebra", feature = "faer"))]
+mod element_name;
+#[cfg(feature = "faer")]
+mod faer;
+#[cfg(feature = "half")]
+mod half;
+#[cfg(feature = "nalgebra")]
+mod nalgebra;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+#[cfg(feature = "num-complex")]
+mod num_complex;
