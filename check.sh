@@ -20,16 +20,24 @@ step documentation
 RUSTDOCFLAGS='-D warnings' cargo doc --no-deps
 
 step 'tracing compiled out'
-cargo clippy -p trace-runtime --no-default-features -- -D warnings
+cargo clippy -p trace-core -p trace-runtime --no-default-features -- -D warnings
+cargo clippy -p trace-core --no-default-features -- -D warnings
 cargo test -p trace-suite --no-default-features
-# In a variable, so that a failure of `cargo tree` fails the check.
-tree=$(cargo tree -p trace-runtime --no-default-features -e normal)
-if ! grep -q '^trace-runtime v' <<<"$tree"; then
-    printf 'unexpected output of `cargo tree`:\n%s\n' "$tree" >&2
-    exit 1
-fi
-if grep -E ' (syn|quote|proc-macro2) v' <<<"$tree"; then
-    echo 'without the feature `enabled`, syn, quote and proc-macro2 must not be built' >&2
+for crate in trace-core trace-runtime; do
+    # In a variable, so that a failure of `cargo tree` fails the check.
+    tree=$(cargo tree -p "$crate" --no-default-features -e normal)
+    if ! grep -q "^$crate v" <<<"$tree"; then
+        printf 'unexpected output of `cargo tree`:\n%s\n' "$tree" >&2
+        exit 1
+    fi
+    if grep -E ' (syn|quote|proc-macro2) v' <<<"$tree"; then
+        echo "$crate: without the feature \`enabled\`, syn, quote and proc-macro2 must not be built" >&2
+        exit 1
+    fi
+done
+tree=$(cargo tree -p trace-core --no-default-features -e normal --prefix none)
+if [ "$(wc -l <<<"$tree")" != 2 ]; then
+    printf 'without features, trace-core depends on trace-macros and nothing else:\n%s\n' "$tree" >&2
     exit 1
 fi
 

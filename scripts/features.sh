@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lints trace-runtime without features, with each feature alone and with all of them, and tests the
+# Lints trace-core and trace-runtime without features, with each feature alone and with all of them, and tests the
 # features of `optrace` that are off by default.
 # `scripts/features.sh light` leaves out the libraries that take minutes to build.
 set -euo pipefail
@@ -19,6 +19,10 @@ check() {
     cargo clippy --quiet --release --package trace-runtime --no-default-features --features "$1" -- -D warnings
 }
 
+echo "trace-core, features: none, engine, serde"
+for feature in "" engine serde; do
+    cargo clippy --quiet --release --package trace-core --no-default-features --features "$feature" -- -D warnings
+done
 check ""
 for feature in "${features[@]}"; do
     check "$feature"

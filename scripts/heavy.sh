@@ -16,7 +16,7 @@ cargo clippy --quiet --release "${packages[@]}" --all-targets -- -D warnings
 step tests
 cargo test --quiet --release "${packages[@]}"
 step 'unit tests of each library'
-cargo test --quiet --release "${packages[@]}" --package trace-runtime --lib tensors::
+cargo test --quiet --release "${packages[@]}" --package trace-core --lib tensors::
 # Not by `cargo run`, which would select the features of one package and build its library again.
 for example in candle_model burn_model; do
     step "$example"

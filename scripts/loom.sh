@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom \
-    cargo test -p trace-runtime --release --lib loom_tests -- --nocapture
+    cargo test -p trace-core --release --lib loom_tests -- --nocapture

@@ -4,7 +4,13 @@
 //! trace-runtime knows every thread's log and takes the chunks over when it finishes. Nothing on the way takes a
 //! lock except a new shape signature, a new chunk, and the few ops with extras.
 
-#![allow(missing_docs, reason = "the public items are for trace-runtime alone")]
+#![allow(
+    missing_docs,
+    clippy::len_without_is_empty,
+    clippy::missing_panics_doc,
+    clippy::return_self_not_must_use,
+    reason = "the public items are for trace-runtime alone"
+)]
 
 pub mod chunk;
 pub mod clock;

@@ -104,7 +104,7 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
 
 /// What one thread has already asked the shared table for, and the latest of each op.
 #[derive(Debug)]
-pub struct KnownSignatures {
+pub(crate) struct KnownSignatures {
     /// Of all signatures, each followed by its [end](Header::end).
     words: Vec<usize>,
     /// In the order of their words.
@@ -127,7 +127,7 @@ const NONE: u32 = u32::MAX;
 const FIRST_SLOTS: usize = 64;
 
 impl KnownSignatures {
-    pub const fn new() -> KnownSignatures {
+    pub(crate) const fn new() -> KnownSignatures {
         KnownSignatures {
             words: Vec::new(),
             known: Vec::new(),
@@ -138,19 +138,19 @@ impl KnownSignatures {
 
     /// Where what an op said last goes on behind its number; 0 if it has said nothing yet.
     #[inline]
-    pub fn latest_of(&self, op: u32) -> u32 {
+    pub(crate) fn latest_of(&self, op: u32) -> u32 {
         self.latest.get(op as usize).copied().unwrap_or(0)
     }
 
     #[inline]
-    pub fn words_at<const N: usize>(&self, at: u32) -> Option<&[usize; N]> {
+    pub(crate) fn words_at<const N: usize>(&self, at: u32) -> Option<&[usize; N]> {
         // From 32 bits on, the sum cannot overflow: one comparison is enough.
         let at = at as usize;
         self.words.get(at..at + N)?.first_chunk()
     }
 
     /// The words of a signature up to a place behind its first word.
-    pub fn words_up_to(&self, at: u32) -> &[usize] {
+    pub(crate) fn words_up_to(&self, at: u32) -> &[usize] {
         let after = self.known.partition_point(|known| known.first < at);
         let first = after
             .checked_sub(1)
@@ -163,14 +163,14 @@ impl KnownSignatures {
 
     /// The number of the signature that ends there, if one does.
     #[inline]
-    pub fn ends_at(&self, at: u32) -> Option<u32> {
+    pub(crate) fn ends_at(&self, at: u32) -> Option<u32> {
         let &word = self.words.get(at as usize)?;
         Header(word).ended()
     }
 
     /// The number of this signature, which becomes the latest of its op; none when the session
     /// has too many.
-    pub fn number(&mut self, words: &[usize], shared: &Signatures) -> Option<u32> {
+    pub(crate) fn number(&mut self, words: &[usize], shared: &Signatures) -> Option<u32> {
         let hash = hash(words);
         let known = match self.find(words, hash) {
             Some(known) => known,

@@ -67,6 +67,10 @@ impl TraceRecorder {
     /// Ends the innermost op with the shapes of its inputs and its output. Does nothing when no op is
     /// open that `begin_op` or [`begin_nested`](Self::begin_nested) opened, or when a function with
     /// `#[traced_op]` runs inside of it.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "the signature is part of the contract"
+    )]
     pub fn end_op_with_shapes(&mut self, input_shapes: Vec<Vec<usize>>, output_shape: Vec<usize>) {
         self.changing()
             .end_op_with_shapes(&input_shapes, &output_shape);
@@ -137,15 +141,15 @@ impl Default for TraceRecorder {
 
 /// What a recorder that belongs to no session has recorded.
 pub(super) fn finish(recorder: Recorder) -> RecordedExecutionTrace {
-    let Some(recorded) = recorder.finish() else {
+    let Some(own) = recorder.finish() else {
         return RecordedExecutionTrace::new();
     };
     let mut metadata = HashMap::new();
-    if recorded.dropped > 0 {
-        metadata.insert("dropped".to_owned(), recorded.dropped.to_string());
+    if own.dropped > 0 {
+        metadata.insert("dropped".to_owned(), own.dropped.to_string());
     }
-    let interner = recorded.shared.signatures.with(|known| known.clone());
-    let store: TraceStore = assemble(vec![recorded.rows], interner, recorded.scale, metadata);
+    let interner = own.shared.signatures.with(|known| known.clone());
+    let store: TraceStore = assemble(vec![own.rows], interner, own.scale, metadata);
     RecordedExecutionTrace::from(&store)
 }
 
