@@ -39,6 +39,7 @@ pub mod model;
 pub mod read;
 pub mod record;
 pub mod report;
+mod units;
 
 pub use analyze::{
     CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary, TraceAnalyzer,

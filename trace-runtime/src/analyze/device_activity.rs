@@ -109,25 +109,28 @@ json_struct!(Activity {
 
 /// What each device did; entries without a device or a start are left out.
 pub fn activity<T: TraceView + ?Sized>(trace: &T) -> Activity {
-    let mut lanes = collect(trace);
-    let mut whole: BTreeMap<Option<u32>, Lane> = BTreeMap::new();
-    for ((rank, device), lane) in &lanes {
-        if *device != "cpu" {
-            whole.entry(*rank).or_default().extend(lane);
+    activity_of(&device_sets(trace))
+}
+
+pub(crate) fn activity_of(devices: &[DeviceSets]) -> Activity {
+    let mut whole: BTreeMap<Option<u32>, DeviceSets> = BTreeMap::new();
+    for device in devices.iter().filter(|one| one.is_accelerator()) {
+        match whole.get_mut(&device.rank) {
+            Some(rank) => rank.extend(device),
+            None => {
+                let rank = DeviceSets {
+                    device: String::new(),
+                    ..device.clone()
+                };
+                whole.insert(device.rank, rank);
+            }
         }
     }
-    let devices: Vec<DeviceActivity> = std::mem::take(&mut lanes)
-        .into_iter()
-        .map(|((rank, device), lane)| lane.measure(rank, device))
-        .collect();
-    let ranks = whole
-        .into_iter()
-        .map(|(rank, lane)| lane.measure(rank, ""))
-        .collect();
+    let devices: Vec<DeviceActivity> = devices.iter().map(DeviceSets::measure).collect();
     Activity {
         imbalance: imbalance(&devices),
         devices,
-        ranks,
+        ranks: whole.values().map(DeviceSets::measure).collect(),
     }
 }
 
@@ -151,6 +154,73 @@ fn imbalance(devices: &[DeviceActivity]) -> Option<Imbalance> {
     })
 }
 
+/// When a device was busy, and with what.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DeviceSets {
+    pub(crate) rank: Option<u32>,
+    /// Empty for all accelerators of the rank together.
+    pub(crate) device: String,
+    pub(crate) entries: usize,
+    pub(crate) busy: Intervals,
+    pub(crate) compute: Intervals,
+    pub(crate) communication: Intervals,
+    pub(crate) memory: Intervals,
+    /// First start and last end.
+    pub(crate) span: (i64, i64),
+}
+
+impl DeviceSets {
+    pub(crate) fn is_accelerator(&self) -> bool {
+        self.device != "cpu"
+    }
+
+    fn extend(&mut self, other: &DeviceSets) {
+        self.entries += other.entries;
+        self.span = (self.span.0.min(other.span.0), self.span.1.max(other.span.1));
+        for (own, more) in [
+            (&mut self.busy, &other.busy),
+            (&mut self.compute, &other.compute),
+            (&mut self.communication, &other.communication),
+            (&mut self.memory, &other.memory),
+        ] {
+            *own = own.union(more);
+        }
+    }
+
+    fn measure(&self) -> DeviceActivity {
+        let (busy, compute) = (self.busy.length(), self.compute.length());
+        let communication = self.communication.length();
+        let overlap = self.communication.intersection(&self.compute).length();
+        let exposed_memory = self
+            .memory
+            .difference(&self.compute)
+            .difference(&self.communication);
+        let span = self.span.1.abs_diff(self.span.0);
+        DeviceActivity {
+            rank: self.rank,
+            device: self.device.clone(),
+            entries: self.entries,
+            span_ns: span,
+            busy_ns: busy,
+            idle_ns: span - busy,
+            compute_ns: compute,
+            communication_ns: communication,
+            memory_ns: self.memory.length(),
+            overlap_ns: overlap,
+            exposed_communication_ns: communication - overlap,
+            exposed_memory_ns: exposed_memory.length(),
+        }
+    }
+}
+
+/// When each device was busy, by rank and name; entries without a device or a start are left out.
+pub(crate) fn device_sets<T: TraceView + ?Sized>(trace: &T) -> Vec<DeviceSets> {
+    collect(trace)
+        .into_iter()
+        .map(|((rank, device), lane)| lane.unite(rank, device))
+        .collect()
+}
+
 /// The intervals of one device, not yet united.
 #[derive(Default)]
 struct Lane {
@@ -162,38 +232,19 @@ struct Lane {
 }
 
 impl Lane {
-    fn extend(&mut self, other: &Lane) {
-        self.entries += other.entries;
-        self.busy.extend_from_slice(&other.busy);
-        self.compute.extend_from_slice(&other.compute);
-        self.communication.extend_from_slice(&other.communication);
-        self.memory.extend_from_slice(&other.memory);
-    }
-
-    fn measure(self, rank: Option<u32>, device: &str) -> DeviceActivity {
+    fn unite(self, rank: Option<u32>, device: &str) -> DeviceSets {
         let first = self.busy.iter().map(|span| span.0).min().unwrap_or(0);
         let last = self.busy.iter().map(|span| span.1).max().unwrap_or(0);
         let united = |spans: Vec<(i64, i64)>| spans.into_iter().collect::<Intervals>();
-        let busy = united(self.busy).length();
-        let compute = united(self.compute);
-        let communication = united(self.communication);
-        let memory = united(self.memory);
-        let overlap = communication.intersection(&compute).length();
-        let exposed_memory = memory.difference(&compute).difference(&communication);
-        let span = last.abs_diff(first);
-        DeviceActivity {
+        DeviceSets {
             rank,
             device: device.to_owned(),
             entries: self.entries,
-            span_ns: span,
-            busy_ns: busy,
-            idle_ns: span - busy,
-            compute_ns: compute.length(),
-            communication_ns: communication.length(),
-            memory_ns: memory.length(),
-            overlap_ns: overlap,
-            exposed_communication_ns: communication.length() - overlap,
-            exposed_memory_ns: exposed_memory.length(),
+            busy: united(self.busy),
+            compute: united(self.compute),
+            communication: united(self.communication),
+            memory: united(self.memory),
+            span: (first, last),
         }
     }
 }

@@ -32,6 +32,7 @@ mod outcomes;
 mod own_time;
 mod roofline;
 mod row_key;
+mod short_name;
 mod summaries;
 mod trust;
 
@@ -54,5 +55,6 @@ pub(crate) use op_table::OpTables;
 pub use op_table::{by_op, by_shape};
 pub use outcomes::{OpOutcomes, outcomes};
 pub use roofline::{RooflinePoint, roofline};
+pub use short_name::ShortNames;
 pub use summaries::{CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary};
 pub use trust::{OVERHEAD_KEY, UntrustedOp, overhead_ns, too_short_to_trust};

@@ -2,8 +2,8 @@
 
 use super::Report;
 use super::names::{fit, printable};
-use super::units::{count, counted, duration, percent, prose, shapes};
 use crate::analyze::{DeviceActivity, OpRow};
+use crate::units::{count, counted, duration, percent, prose, shapes};
 use std::fmt::Write as _;
 
 /// Smaller shares are not worth a word in one line.

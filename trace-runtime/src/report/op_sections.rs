@@ -4,8 +4,8 @@ use super::Report;
 use super::names::printable;
 use super::sections::cut;
 use super::table::{Column, Table};
-use super::units::{all_shapes, bytes, count, duration, percent, rate, shapes, unless_zero};
 use crate::analyze::OpRow;
+use crate::units::{all_shapes, bytes, count, duration, percent, rate, shapes, unless_zero};
 
 /// A table of the ops, or two where some ran on devices and others on the host.
 pub(super) fn by_op(report: &Report, limit: usize) -> Vec<Table> {
@@ -176,7 +176,7 @@ pub(super) fn categories(report: &Report, limit: usize) -> Table {
     let footer = (unknown > 0).then(|| {
         format!(
             "{} of device time has no known launch",
-            super::units::prose(&duration(unknown))
+            crate::units::prose(&duration(unknown))
         )
     });
     cut(

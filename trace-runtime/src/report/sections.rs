@@ -5,8 +5,8 @@ use super::answer::{device_name, waiting_devices};
 use super::names::printable;
 use super::op_sections::{by_op, by_shape, categories, roofline};
 use super::table::{Column, Table};
-use super::units::{bytes, count, duration, percent, prose, rate, unless_zero};
 use crate::analyze::DeviceActivity;
+use crate::units::{bytes, count, duration, percent, prose, rate, unless_zero};
 
 pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
     let about_ops = by_op(report, rows)

@@ -1,12 +1,14 @@
-//! Numbers for people: three figures and a unit, of equal width wherever they stand below each other.
+//! Numbers as text for people: three significant figures and a unit, aligned in columns.
+//!
+//! Used by findings and reports; public as part of [`report`](crate::report).
 
-/// A duration: `12.3 ms`, `450 ns`. The unit takes two columns, so that numbers line up.
+/// A duration in nanoseconds: `12.3 ms`, `450 ns`. The unit takes two columns, so that numbers align.
 pub fn duration(ns: u64) -> String {
     const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, " s")];
     scaled(ns as f64, &UNITS)
 }
 
-/// A number of bytes: `1.50 MB`, powers of a thousand.
+/// Bytes: `1.50 MB`, in powers of a thousand.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [(f64, &str); 6] = [
         (1.0, " B"),
@@ -19,7 +21,7 @@ pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, &UNITS)
 }
 
-/// A rate by its unit of a second, such as `FLOP` or `B`: `1.20 GFLOP/s`.
+/// A rate per second of a unit such as `FLOP` or `B`: `1.20 GFLOP/s`.
 pub fn rate(per_second: f64, of: &str) -> String {
     const UNITS: [(f64, &str); 6] = [
         (1.0, " "),
@@ -32,7 +34,7 @@ pub fn rate(per_second: f64, of: &str) -> String {
     format!("{}{of}/s", scaled(per_second, &UNITS))
 }
 
-/// A share: `61 %`, with a decimal below ten.
+/// A share from 0 to 1 as a percentage: `61 %`, with one decimal below ten.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 9.95 && percent > 0.0 {
@@ -42,15 +44,15 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// The shapes of an op's inputs: `[64×32]·[32×8]`; nothing for none. Scalars at the end, which
-/// profilers list for every argument that is no tensor, are left out.
+/// The shapes of an op's inputs: `[64×32]·[32×8]`; empty for none. Scalars at the end, which profilers
+/// list for every argument that is not a tensor, are left out.
 pub fn shapes(shapes: &[Vec<usize>]) -> String {
     let tensors = shapes.iter().rposition(|dims| !dims.is_empty());
     all_shapes(&shapes[..tensors.map_or(0, |last| last + 1)])
 }
 
 /// The same with every scalar.
-pub(super) fn all_shapes(shapes: &[Vec<usize>]) -> String {
+pub(crate) fn all_shapes(shapes: &[Vec<usize>]) -> String {
     let list: Vec<String> = shapes
         .iter()
         .map(|dims| {
@@ -61,8 +63,8 @@ pub(super) fn all_shapes(shapes: &[Vec<usize>]) -> String {
     list.join("·")
 }
 
-/// Nothing rather than a zero, which would only hide the others.
-pub(super) fn unless_zero(value: u64, shown: fn(u64) -> String) -> String {
+/// Empty for a zero, so that other values stand out.
+pub(crate) fn unless_zero(value: u64, shown: fn(u64) -> String) -> String {
     if value == 0 {
         String::new()
     } else {
@@ -70,12 +72,12 @@ pub(super) fn unless_zero(value: u64, shown: fn(u64) -> String) -> String {
     }
 }
 
-/// A figure for a sentence, without the space that lines units up.
+/// A figure for a sentence: without the extra space that aligns units in a column.
 pub fn prose(figure: &str) -> String {
     figure.replace("  ", " ")
 }
 
-/// A count with its thousands apart: `1,234,567`.
+/// A count with thousands separated: `1,234,567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut apart = String::with_capacity(digits.len() + digits.len() / 3);
@@ -89,7 +91,7 @@ pub fn count(count: u64) -> String {
 }
 
 /// A count with its noun: `1 op`, `2 ops`.
-pub(super) fn counted(number: u64, noun: &str) -> String {
+pub(crate) fn counted(number: u64, noun: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", count(number))
 }
@@ -97,7 +99,7 @@ pub(super) fn counted(number: u64, noun: &str) -> String {
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let (mut size, mut unit) = units.first().copied().unwrap_or((1.0, ""));
     for &(next, name) in units {
-        // What would be written as 1000 of a unit is 1.00 of the next.
+        // 999.6 of a unit would round to 1000, so it is written as 1.00 of the next.
         if value >= next * 0.9995 {
             (size, unit) = (next, name);
         }
