@@ -15,12 +15,7 @@ pub use crate::units::{bytes, count, duration, percent, prose, rate, shapes};
 pub use names::{display_width, printable};
 pub(crate) use op_sections::op_figures;
 pub use table::{Align, Cell, Column, Table};
-<<<<<<< HEAD
 pub use text::{Colour, TextStyle, wrapped};
-pub use units::{bytes, count, duration, percent, prose, rate, shapes};
-=======
-pub use text::{Colour, TextStyle};
->>>>>>> e3e39e3 (analyze: short names of kernels that stay distinct; sets of busy time per device)
 
 use crate::analyze::{
     Activity, CategoryTime, Collective, CriticalPath, LiveMemory, MachinePeaks, OpOutcomes, OpRow,
