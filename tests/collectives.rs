@@ -10,7 +10,7 @@ fn rank(rank: u32, events: &[String]) -> TraceStore {
         r#"{{"distributedInfo": {{"rank": {rank}}}, "baseTimeNanoseconds": 1767189312000000000, "traceEvents": [{}]}}"#,
         events.join(",")
     );
-    read::open(json.as_bytes()).unwrap()
+    read::from_slice(json.as_bytes()).unwrap()
 }
 
 const GENERIC: &str = "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)";
@@ -184,7 +184,7 @@ fn the_facts_survive_every_format_that_is_read_back() {
         .to_json()
         .unwrap();
     for bytes in [chrome, json.into_bytes()] {
-        let back = read::open(&bytes).unwrap();
+        let back = read::from_slice(&bytes).unwrap();
         let other = rank(1, &[start_at_zero(), kernel(100, 10, &facts)]);
         let found = merged(&[back, other]);
         assert_eq!(found[0].process_group.as_deref(), Some("tp"));

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io;
 use trace_runtime::export::{
-    ChromeTrace, CollapsedStacks, CsvTable, DescribedJson, Exporter, PerfettoTrace, Speedscope,
+    ChromeTrace, CollapsedStacks, CsvTable, Exporter, PerfettoTrace, Speedscope, TraceJson,
 };
 use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{DType, TraceStore};
@@ -76,20 +76,20 @@ fn layers(count: i64) -> TraceStore {
 }
 
 /// The most that an export held beside the trace, in bytes.
-fn peak(exporter: &impl Exporter, trace: &TraceStore) -> isize {
+fn peak(exporter: &dyn Exporter, trace: &TraceStore) -> isize {
     let before = HELD.with(|held| {
         let (now, _) = held.get();
         held.set((now, now));
         now
     });
     exporter
-        .export(trace, io::sink())
+        .export(trace, &mut io::sink())
         .expect("a sink takes every write");
     HELD.with(|held| held.get().1 - before)
 }
 
 /// Bytes that a trace of ten times the length takes beside itself, for each further entry.
-fn growth(exporter: &impl Exporter) -> f64 {
+fn growth(exporter: &dyn Exporter) -> f64 {
     let (short, long) = (layers(1000), layers(10_000));
     // What is cached with the trace is no part of an export.
     peak(exporter, &short);
@@ -102,7 +102,7 @@ fn growth(exporter: &impl Exporter) -> f64 {
 fn an_export_of_entries_does_not_grow_with_the_trace() {
     assert!(growth(&ChromeTrace::new()) < 0.01);
     assert!(growth(&PerfettoTrace) < 0.01);
-    assert!(growth(&DescribedJson) < 0.01);
+    assert!(growth(&TraceJson) < 0.01);
 }
 
 #[cfg(feature = "parquet")]

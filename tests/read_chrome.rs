@@ -5,11 +5,11 @@ use trace_runtime::model::Launch;
 use trace_runtime::{DType, OpKind, Outcome, RecordedExecutionTrace, TraceStore, TraceView, read};
 
 fn open(json: &str) -> TraceStore {
-    read::open(json.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{json}"))
+    read::from_slice(json.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{json}"))
 }
 
 fn error(json: impl AsRef<[u8]>) -> String {
-    read::open(json.as_ref()).unwrap_err().to_string()
+    read::from_slice(json.as_ref()).unwrap_err().to_string()
 }
 
 /// One line per entry: its name below its parent's, with start and duration.
@@ -150,7 +150,7 @@ fn dialects_of_one_run_read_the_same() {
 fn a_kernel_has_a_device_a_kind_and_the_op_that_launched_it() {
     let trace = read::Reader::new()
         .with_runtime_calls()
-        .open(OLD.as_bytes())
+        .from_slice(OLD.as_bytes())
         .unwrap();
     let views: Vec<_> = trace.views().collect();
     let [op, launch, kernel, copy] = views.as_slice() else {
@@ -242,7 +242,7 @@ fn arrows_lead_to_the_op_where_nothing_else_does() {
 #[test]
 fn ranks_devices_and_names_come_from_the_header_and_from_metadata_events() {
     let reader = read::Reader::new().with_frames();
-    let trace = reader.open(
+    let trace = reader.from_slice(
         br#"{"distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8},
             "deviceProperties": [{"id": 0, "name": "A100", "numSms": 108}], "baseTimeNanoseconds": 5,
             "traceEvents": [
@@ -382,7 +382,7 @@ fn an_error_says_where_and_what_was_expected() {
 fn a_trace_cut_off_anywhere_is_an_error_or_what_came_before() {
     for whole in [OLD, NEW] {
         for end in 0..whole.len() {
-            match read::open(&whole.as_bytes()[..end]) {
+            match read::from_slice(&whole.as_bytes()[..end]) {
                 Ok(trace) => assert!(
                     whole.starts_with("\n[") && trace.entry_count() <= 4,
                     "{end}"
@@ -418,7 +418,7 @@ fn any_bytes_are_read_or_refused_without_a_panic() {
                 _ => bytes.insert(at, b"{}[]\",:\\0e.-"[random.below(12) as usize]),
             }
         }
-        let _ = read::open(&bytes);
+        let _ = read::from_slice(&bytes);
     }
 }
 
@@ -488,20 +488,19 @@ fn a_trace_is_read_the_same_however_it_arrives() {
     );
     let recorded = r#"{"operations": 1, "entries": [], "total_duration_us": 0.0, "metadata": {}}"#;
     for text in [array.as_str(), &object, recorded] {
-        let whole = read::open(text.as_bytes()).map(|trace| RecordedExecutionTrace::from(&trace));
+        let whole =
+            read::from_slice(text.as_bytes()).map(|trace| RecordedExecutionTrace::from(&trace));
         let whole = whole.map_err(|error| error.to_string());
         for at_once in [1000, 65_537, usize::MAX] {
             let parts = InParts(text.as_bytes(), at_once);
-            let read = read::Reader::new().read(parts);
+            let read = read::from_reader(parts);
             let read = read.map(|trace| RecordedExecutionTrace::from(&trace));
             assert_eq!(read.map_err(|error| error.to_string()), whole);
         }
     }
     let cut = &object[..object.len() / 2];
-    let whole = read::open(cut.as_bytes()).unwrap_err();
-    let parts = read::Reader::new()
-        .read(InParts(cut.as_bytes(), 1000))
-        .unwrap_err();
+    let whole = read::from_slice(cut.as_bytes()).unwrap_err();
+    let parts = read::from_reader(InParts(cut.as_bytes(), 1000)).unwrap_err();
     assert_eq!(parts.position(), whole.position());
     assert!(parts.to_string().contains("ends too early"), "{parts}");
 }

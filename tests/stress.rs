@@ -92,9 +92,7 @@ fn check_links(store: &TraceStore, tiles: usize, layers: usize) {
             "in the order in which they began"
         );
         start = view.start_ns().unwrap();
-        let parent = view
-            .parent()
-            .map(|step| trace_runtime::EntryView::from(store.entry(step)));
+        let parent = view.parent().map(|step| store.view(step));
         if view.operation() == "layer" {
             seen.1 += 1;
             assert!(parent.is_none());

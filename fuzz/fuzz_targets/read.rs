@@ -5,11 +5,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use trace_runtime::read::Reader;
-use trace_runtime::{EntryView, RecordedExecutionTrace, TraceStore, TraceView};
+use trace_runtime::{RecordedExecutionTrace, TraceStore, TraceView};
 
 fuzz_target!(|bytes: &[u8]| {
     let reader = Reader::new().with_frames().with_runtime_calls();
-    let Ok(trace) = reader.open(bytes) else {
+    let Ok(trace) = reader.from_slice(bytes) else {
         return;
     };
     let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
             continue;
         };
         assert!(parent < index);
-        let parent: EntryView<'_> = trace.entry(parent).into();
+        let parent = trace.view(parent);
         assert!(parent.start_ns() <= view.start_ns());
         if parent.thread() == view.thread() && parent.rank() == view.rank() {
             assert!(parent.end_ns() >= view.end_ns());

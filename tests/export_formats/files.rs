@@ -3,9 +3,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use trace_runtime::export::{
-    self, ChromeTrace, DescribedJson, Exporter, PerfettoTrace, Speedscope,
-};
+use trace_runtime::export::{self, ChromeTrace, Exporter, PerfettoTrace, Speedscope, TraceJson};
 use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceStore, TraceView};
 
@@ -13,8 +11,8 @@ use trace_runtime::{RecordedExecutionTrace, TraceStore, TraceView};
 struct AtMost(usize);
 
 impl Exporter for AtMost {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
-        DescribedJson.export(trace, out)
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
+        TraceJson.export(trace, out)
     }
 
     fn extension(&self) -> &'static str {
@@ -173,7 +171,7 @@ fn layers(count: i64) -> TraceStore {
 
 /// Refused as one file, split into some of at most a million events, which have all of the entries.
 fn past_a_million(
-    exporter: &impl Exporter,
+    exporter: &dyn Exporter,
     trace: &TraceStore,
     events_in: fn(&str) -> (usize, usize),
 ) {
@@ -220,7 +218,7 @@ fn a_speedscope_file_has_at_most_a_million_events() {
 #[test]
 fn a_directory_is_refused_and_a_link_stays_a_link() {
     let folder = folder("odd-targets");
-    let refused = export::write(&DescribedJson, &two_ranks(), &folder).unwrap_err();
+    let refused = export::write(&TraceJson, &two_ranks(), &folder).unwrap_err();
     assert!(refused.to_string().contains("is a directory"), "{refused}");
     assert!(names(&folder).is_empty());
     #[cfg(unix)]
@@ -228,7 +226,7 @@ fn a_directory_is_refused_and_a_link_stays_a_link() {
         let (file, link) = (folder.join("run.json"), folder.join("latest.json"));
         fs::write(&file, "before").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        export::write(&DescribedJson, &two_ranks(), &link).unwrap();
+        export::write(&TraceJson, &two_ranks(), &link).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert!(RecordedExecutionTrace::read(&file).is_ok());
         assert_eq!(names(&folder), ["latest.json", "run.json"]);
@@ -246,7 +244,7 @@ fn a_pipe_with_a_name_is_written_to_and_not_replaced() {
         let pipe = pipe.clone();
         move || fs::read_to_string(pipe).unwrap()
     });
-    export::write(&DescribedJson, &two_ranks(), &pipe).unwrap();
+    export::write(&TraceJson, &two_ranks(), &pipe).unwrap();
     assert_eq!(read.join().unwrap(), two_ranks().to_json().unwrap() + "\n");
     assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
 }

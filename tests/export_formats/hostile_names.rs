@@ -6,7 +6,7 @@ use crate::perfetto::decode;
 use crate::random_trace::{HOSTILE_NAMES, exported, exported_text};
 use serde_json::Value;
 use trace_runtime::export::{
-    ChromeTrace, CollapsedStacks, CsvTable, DescribedJson, PerfettoTrace, Speedscope,
+    ChromeTrace, CollapsedStacks, CsvTable, PerfettoTrace, Speedscope, TraceJson,
 };
 use trace_runtime::report::{TextStyle, printable};
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore, read};
@@ -87,7 +87,7 @@ fn each_name(check: impl Fn(&str, &RecordedExecutionTrace)) {
 #[test]
 fn the_described_json_says_them_as_they_are() {
     each_name(|name, trace| {
-        let file = json(&exported_text(&DescribedJson, trace));
+        let file = json(&exported_text(&TraceJson, trace));
         let entry = &file["entries"][0];
         assert_eq!(
             (&entry["operation"], &entry["device_id"]),
@@ -132,7 +132,7 @@ fn a_chrome_trace_shows_them_and_is_read_back_with_them() {
                 .iter()
                 .any(|(key, value)| { without_pictures(key) == shown && show(value) == shown })
         );
-        let back = read::open(text.as_bytes()).expect("our own file");
+        let back = read::from_slice(text.as_bytes()).expect("our own file");
         assert_eq!(&RecordedExecutionTrace::from(&back), trace);
     });
 }
@@ -307,7 +307,7 @@ fn reports_show_them_without_obeying_them() {
 
 #[test]
 fn halves_of_characters_in_what_is_read_do_not_come_out_again() {
-    let trace = read::open(HALVES.as_bytes()).expect("a name costs no trace");
+    let trace = read::from_slice(HALVES.as_bytes()).expect("a name costs no trace");
     let name = "half \u{fffd} of a crab \u{fffd}";
     let back = RecordedExecutionTrace::from(&trace);
     assert_eq!(back.entries[0].operation, name);
@@ -317,12 +317,12 @@ fn halves_of_characters_in_what_is_read_do_not_come_out_again() {
     );
     assert_eq!(back.metadata["half \u{fffd}"], "of a crab \u{fffd}");
     for text in [
-        exported_text(&DescribedJson, &trace),
+        exported_text(&TraceJson, &trace),
         exported_text(&ChromeTrace::new(), &trace),
         exported_text(&Speedscope, &trace),
     ] {
         json(&text);
-        let again: Result<TraceStore, _> = read::open(text.as_bytes());
+        let again: Result<TraceStore, _> = read::from_slice(text.as_bytes());
         assert!(again.is_err() || again.unwrap().len() == 1);
     }
     assert_eq!(
@@ -333,7 +333,7 @@ fn halves_of_characters_in_what_is_read_do_not_come_out_again() {
 
 #[test]
 fn the_described_json_with_half_a_character_is_refused_with_its_place() {
-    let text = exported_text(&DescribedJson, &called("crab")).replace("\"crab\"", r#""\ud83e""#);
-    let error = read::open(text.as_bytes()).unwrap_err();
+    let text = exported_text(&TraceJson, &called("crab")).replace("\"crab\"", r#""\ud83e""#);
+    let error = read::from_slice(text.as_bytes()).unwrap_err();
     assert!(error.position().is_some(), "{error}");
 }

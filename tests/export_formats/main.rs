@@ -5,7 +5,6 @@ mod arbitrary;
 mod chrome;
 mod collapsed;
 mod csv;
-mod described_json;
 mod files;
 #[cfg(feature = "flamegraph")]
 mod flame_graph;
@@ -16,3 +15,4 @@ mod perfetto;
 mod random_trace;
 mod round_trip;
 mod speedscope;
+mod trace_json;

@@ -10,9 +10,9 @@ use trace_runtime::export::parquet::{ParquetEntries, ParquetShapes};
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceView};
 
-pub(crate) fn rows<T: TraceView + ?Sized>(
-    exporter: &impl Exporter,
-    trace: &T,
+pub(crate) fn rows(
+    exporter: &dyn Exporter,
+    trace: &dyn TraceView,
 ) -> (usize, Vec<HashMap<String, Field>>) {
     let file = SerializedFileReader::new(bytes(exporter, trace)).expect("a Parquet file");
     let named = |row: Row| {
@@ -26,7 +26,7 @@ pub(crate) fn rows<T: TraceView + ?Sized>(
     (file.num_row_groups(), rows.collect())
 }
 
-fn bytes<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -> impl ChunkReader + 'static {
+fn bytes(exporter: &dyn Exporter, trace: &dyn TraceView) -> impl ChunkReader + 'static {
     Bytes::from(exported(exporter, trace))
 }
 

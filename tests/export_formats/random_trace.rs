@@ -111,7 +111,7 @@ pub(crate) fn two_ranks() -> RecordedExecutionTrace {
     trace
 }
 
-pub(crate) fn exported<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -> Vec<u8> {
+pub(crate) fn exported(exporter: &dyn Exporter, trace: &dyn TraceView) -> Vec<u8> {
     let mut out = Vec::new();
     exporter
         .export(trace, &mut out)
@@ -119,6 +119,6 @@ pub(crate) fn exported<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &
     out
 }
 
-pub(crate) fn exported_text<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -> String {
+pub(crate) fn exported_text(exporter: &dyn Exporter, trace: &dyn TraceView) -> String {
     String::from_utf8(exported(exporter, trace)).expect("text exports are UTF-8")
 }

@@ -3,7 +3,7 @@
 use crate::arbitrary;
 use crate::random_trace::{exported, two_ranks};
 use proptest::prelude::*;
-use trace_runtime::export::{self, ChromeTrace, CollapsedStacks, DescribedJson, Exporter};
+use trace_runtime::export::{self, ChromeTrace, CollapsedStacks, Exporter, TraceJson};
 use trace_runtime::model::{
     EntryView, Launch, MemoryEvent, NewEntry, RuntimeCall, TraceStoreBuilder,
 };
@@ -11,8 +11,8 @@ use trace_runtime::{
     DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStore, TraceView, read,
 };
 
-fn read_back<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -> TraceStore {
-    read::open(&exported(exporter, trace)).expect("our own file")
+fn read_back(exporter: &dyn Exporter, trace: &dyn TraceView) -> TraceStore {
+    read::from_slice(&exported(exporter, trace)).expect("our own file")
 }
 
 /// An entry with its times rounded to nanoseconds, if they are times at all: Chrome's format has no
@@ -49,7 +49,7 @@ proptest! {
         let store = TraceStore::try_from(&trace).unwrap();
         let expected = to_the_nanosecond(&store);
         let bytes = exported(&ChromeTrace::new(), &store);
-        let back = read::open(&bytes).expect("our own file");
+        let back = read::from_slice(&bytes).expect("our own file");
         prop_assert_eq!(&to_the_nanosecond(&back), &expected);
         prop_assert!(bytes == exported(&ChromeTrace::new(), &back), "written once more, it differs");
         let bare = ChromeTrace::new().without_device_rows();
@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn any_trace_survives_the_described_json_as_it_is(trace in arbitrary::trace()) {
         let store = TraceStore::try_from(&trace).unwrap();
-        for back in [read_back(&DescribedJson, &trace), read_back(&DescribedJson, &store)] {
+        for back in [read_back(&TraceJson, &trace), read_back(&TraceJson, &store)] {
             let back = RecordedExecutionTrace::from(&back);
             prop_assert_eq!(arbitrary::text(&back), arbitrary::text(&trace));
         }
@@ -78,7 +78,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        if let Ok(read) = read::open(&bytes) {
+        if let Ok(read) = read::from_slice(&bytes) {
             exported(&ChromeTrace::new(), &read);
             exported(&CollapsedStacks, &read);
             read.report().to_markdown(3);
@@ -130,7 +130,7 @@ fn a_chrome_trace_with_rows_of_devices_is_read_back_entry_for_entry() {
     let trace = everything();
     let text = String::from_utf8(exported(&ChromeTrace::new(), &trace)).unwrap();
     assert!(text.contains("ncclDevKernel_all_reduce") && text.contains("cudaLaunchKernel"));
-    let back = read::open(text.as_bytes()).unwrap();
+    let back = read::from_slice(text.as_bytes()).unwrap();
     let store = TraceStore::try_from(&trace).unwrap();
     assert_eq!(to_the_nanosecond(&back), to_the_nanosecond(&store));
     assert_eq!(back.thread_name(1), Some("main"));
@@ -189,7 +189,7 @@ fn runtime_calls_and_launches_are_read_back() {
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("run.json");
     let ranks = export::write_ranks(&ChromeTrace::new(), &store, path).unwrap();
-    let second = read::trace(&ranks[1]).unwrap();
+    let second = read::open(&ranks[1]).unwrap();
     let calls: Vec<_> = second.runtime_calls().collect();
     assert_eq!(
         (calls.len(), calls[0].rank, calls[0].event),
@@ -207,7 +207,7 @@ fn the_parts_of_a_split_chrome_trace_are_read_back_as_the_entries_of_the_whole()
     let written = export::write_ranks(&exporter, &trace, folder.join("run.json")).unwrap();
     let mut entries: Vec<RecordedTraceEntry> = written
         .iter()
-        .flat_map(|path| RecordedExecutionTrace::from(&read::trace(path).unwrap()).entries)
+        .flat_map(|path| RecordedExecutionTrace::from(&read::open(path).unwrap()).entries)
         .collect();
     entries.sort_by_key(|entry| entry.step);
     let expected: Vec<_> = trace.entries.into_iter().map(rounded).collect();
@@ -219,7 +219,7 @@ fn a_file_of_a_later_version_is_read_like_that_of_another_profiler() {
     let text = String::from_utf8(exported(&ChromeTrace::new(), &two_ranks())).unwrap();
     let later = text.replace("\"version\": 1", "\"version\": 2");
     assert_ne!(text, later);
-    let back = read::open(later.as_bytes()).unwrap();
+    let back = read::from_slice(later.as_bytes()).unwrap();
     assert!(back.metadata().contains_key("read.events"));
     assert!(back.views().any(|view| view.operation() == "matmul"));
 }

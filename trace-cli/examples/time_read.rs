@@ -44,10 +44,10 @@ fn load(path: &str) -> Result<TraceStore, Box<dyn Error>> {
     let reader = Reader::new();
     let file = File::open(path)?;
     if Path::new(path).extension() != Some("gz".as_ref()) {
-        return Ok(reader.read(file)?);
+        return Ok(reader.from_reader(file)?);
     }
     let file = BufReader::with_capacity(1 << 16, file);
-    Ok(reader.read(GzDecoder::new(file))?)
+    Ok(reader.from_reader(GzDecoder::new(file))?)
 }
 
 fn figures(path: &str) -> Result<String, String> {

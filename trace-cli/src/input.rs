@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, StdinLock};
 use std::path::Path;
 use std::thread;
+use trace_runtime::model::TraceErrorKind;
 use trace_runtime::read::Reader;
 use trace_runtime::{TraceError, TraceStore};
 
@@ -80,15 +81,19 @@ fn standard_input() -> Result<StdinLock<'static>, Failure> {
 
 /// Opens a file and returns it with its size in bytes, if it has one (a pipe has none).
 fn open(path: &Path) -> Result<(File, Option<u64>), Failure> {
-    let content = |message: String| named(TraceError::content(message), path);
+    let failed = |kind, message: String| named(TraceError::new(kind, message), path);
     if path.is_dir() {
-        return Err(content(
+        return Err(failed(
+            TraceErrorKind::Directory,
             "is a directory; name a trace file in it".to_owned(),
         ));
     }
-    let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => content("no such file".to_owned()),
-        _ => content(format!("cannot be read: {error}")),
+    let file = File::open(path).map_err(|error| {
+        let message = match error.kind() {
+            io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => format!("cannot be read: {error}"),
+        };
+        failed(TraceErrorKind::Read, message)
     })?;
     let size = file.metadata().ok().filter(std::fs::Metadata::is_file);
     Ok((file, size.map(|metadata| metadata.len())))
@@ -100,12 +105,14 @@ fn read(reader: Reader, mut source: impl Read) -> Result<TraceStore, TraceError>
     (&mut source)
         .take(4)
         .read_to_end(&mut magic)
-        .map_err(|error| TraceError::content(format!("cannot be read: {error}")))?;
+        .map_err(|error| {
+            TraceError::new(TraceErrorKind::Read, format!("cannot be read: {error}"))
+        })?;
     let compression = Compression::of(&magic);
     let source = magic.as_slice().chain(source);
     match compression {
-        None => reader.read(source),
-        Some(Compression::Gzip) => reader.read(gzip(source)),
-        Some(Compression::Zstd) => reader.read(zstd(source)),
+        None => reader.from_reader(source),
+        Some(Compression::Gzip) => reader.from_reader(gzip(source)),
+        Some(Compression::Zstd) => reader.from_reader(zstd(source)),
     }
 }

@@ -5,10 +5,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 use trace_runtime::analyze::{activity, by_op, by_shape, critical_path};
-use trace_runtime::model::{NewEntry, TraceStoreBuilder};
-use trace_runtime::{
-    DType, RecordedExecutionTrace, Report, TraceAnalyzer, TraceError, TraceStore, TraceView,
-};
+use trace_runtime::model::{EntryStorage, NewEntry, TraceStoreBuilder};
+use trace_runtime::{DType, RecordedExecutionTrace, Report, TraceAnalyzer, TraceError, TraceStore};
 
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 
@@ -56,7 +54,7 @@ fn ns_per_entry(entries: usize, mut run: impl FnMut()) -> f64 {
     best.unwrap_or_default().as_nanos() as f64 / entries as f64
 }
 
-fn measure<T: TraceView>(storage: &str, traces: &[T]) {
+fn measure<T: EntryStorage>(storage: &str, traces: &[T]) {
     let row = |name: &str, run: &dyn Fn(&T)| {
         let figures: Vec<String> = traces
             .iter()

@@ -23,12 +23,12 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         for (file, figures) in &expected {
             checks.file.clone_from(file);
             let path = Path::new(second).join(file.trim_end_matches(".gz"));
-            checks.figures(&read::trace(path)?, figures)?;
+            checks.figures(&read::open(path)?, figures)?;
         }
     } else {
         checks.file.clone_from(first);
         let summary: Value = serde_json::from_slice(&std::fs::read(second)?)?;
-        checks.key_averages(&read::trace(first)?, &summary)?;
+        checks.key_averages(&read::open(first)?, &summary)?;
     }
     println!(
         "{} figures compared, {} differ",

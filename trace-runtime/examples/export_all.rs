@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use trace_runtime::analyze::activity;
 use trace_runtime::export::{
-    self, ChromeTrace, CollapsedStacks, DescribedJson, PerfettoTrace, Speedscope,
+    self, ChromeTrace, CollapsedStacks, PerfettoTrace, Speedscope, TraceJson,
 };
 use trace_runtime::model::{EntryView, NewEntry, TraceStoreBuilder};
 use trace_runtime::{DType, OpKind, TraceError, TraceStore, TraceView, read};
@@ -23,11 +23,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = args.next().ok_or("usage: export_all FOLDER [TRACE]")?;
     let folder = Path::new(&folder);
     let trace = match args.next() {
-        Some(path) => read::trace(path)?,
+        Some(path) => read::open(path)?,
         None => two_ranks()?,
     };
     fs::create_dir_all(folder.join("ranks"))?;
-    export::write(&DescribedJson, &trace, folder.join("trace.json"))?;
+    export::write(&TraceJson, &trace, folder.join("trace.json"))?;
     export::write_split(&ChromeTrace::new(), &trace, folder.join("chrome.json"))?;
     export::write_ranks(&ChromeTrace::new(), &trace, folder.join("ranks/trace.json"))?;
     export::write(&PerfettoTrace, &trace, folder.join("trace.pftrace"))?;
@@ -108,7 +108,7 @@ fn self_times(trace: &TraceStore) -> Vec<u64> {
 
 fn parent<'a>(trace: &'a TraceStore, view: &EntryView<'a>) -> Option<EntryView<'a>> {
     let index = trace.index_of_step(view.parent()?)?;
-    Some(trace.entry(index).into())
+    Some(trace.view(index))
 }
 
 /// Data-parallel training in small: layers that compute on a device, gradients that a second thread

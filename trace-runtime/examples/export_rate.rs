@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use trace_runtime::export::{
-    ChromeTrace, CollapsedStacks, CsvTable, DescribedJson, Exporter, PerfettoTrace, Speedscope,
+    ChromeTrace, CollapsedStacks, CsvTable, Exporter, PerfettoTrace, Speedscope, TraceJson,
 };
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{DType, TraceError, TraceStore};
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     bench.run("Chrome trace", &ChromeTrace::new())?;
     bench.run("Perfetto", &PerfettoTrace)?;
     bench.run("speedscope", &Speedscope)?;
-    bench.run("described JSON", &DescribedJson)?;
+    bench.run("described JSON", &TraceJson)?;
     bench.run("collapsed stacks", &CollapsedStacks)?;
     #[cfg(feature = "flamegraph")]
     bench.run("flame graph", &trace_runtime::export::FlameGraph::new())?;
@@ -60,7 +60,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn run(&self, name: &str, exporter: &impl Exporter) -> Result<(), Box<dyn Error>> {
+    fn run(&self, name: &str, exporter: &dyn Exporter) -> Result<(), Box<dyn Error>> {
         let path = self
             .folder
             .join(format!("export-rate.{}", exporter.extension()));
@@ -68,7 +68,7 @@ impl Bench {
         fs::write("/proc/self/clear_refs", "5")?;
         let before = status_kib("VmRSS:")?;
         let started = Instant::now();
-        exporter.export(&self.trace, File::create(&path)?)?;
+        exporter.export(&self.trace, &mut File::create(&path)?)?;
         let took = started.elapsed();
         let memory = status_kib("VmHWM:")?.saturating_sub(before);
         let mib = fs::metadata(&path)?.len() as f64 / f64::from(1 << 20);

@@ -9,8 +9,8 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use trace_runtime::TraceStore;
 use trace_runtime::export::{
-    self, ChromeTrace, CollapsedStacks, CsvTable, DescribedJson, Exporter, FlameGraph,
-    PerfettoTrace, Speedscope,
+    self, ChromeTrace, CollapsedStacks, CsvTable, Exporter, FlameGraph, PerfettoTrace, Speedscope,
+    TraceJson,
 };
 
 #[derive(Debug, clap::Args)]
@@ -127,7 +127,7 @@ impl<'a> Destination<'a> {
 
     pub(super) fn write(&self, trace: &TraceStore) -> Result<(), Failure> {
         match self.format {
-            TraceFormat::Json => self.export(&DescribedJson, trace),
+            TraceFormat::Json => self.export(&TraceJson, trace),
             TraceFormat::Chrome => self.export(&ChromeTrace::new(), trace),
             TraceFormat::Perfetto => self.export(&PerfettoTrace, trace),
             TraceFormat::Speedscope => self.export(&Speedscope, trace),
@@ -143,15 +143,15 @@ impl<'a> Destination<'a> {
         }
     }
 
-    fn export(&self, exporter: &impl Exporter, trace: &TraceStore) -> Result<(), Failure> {
+    fn export(&self, exporter: &dyn Exporter, trace: &TraceStore) -> Result<(), Failure> {
         match self.path {
             Some(path) if ends_in(path, ".gz") => self.export_to(&Gzip(exporter), trace, path),
             Some(path) => self.export_to(exporter, trace, path),
             None => {
                 refuse_too_many(exporter, trace, "standard output")?;
-                let stdout = std::io::stdout().lock();
+                let mut stdout = std::io::stdout().lock();
                 exporter
-                    .export(trace, stdout)
+                    .export(trace, &mut stdout)
                     .map_err(Failure::StandardOutput)
             }
         }
@@ -159,7 +159,7 @@ impl<'a> Destination<'a> {
 
     fn export_to(
         &self,
-        exporter: &impl Exporter,
+        exporter: &dyn Exporter,
         trace: &TraceStore,
         path: &Path,
     ) -> Result<(), Failure> {
@@ -186,7 +186,7 @@ fn without_parquet() -> Failure {
 }
 
 fn refuse_too_many(
-    exporter: &impl Exporter,
+    exporter: &dyn Exporter,
     trace: &TraceStore,
     place: &str,
 ) -> Result<(), Failure> {

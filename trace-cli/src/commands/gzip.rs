@@ -6,10 +6,10 @@ use trace_runtime::TraceView;
 use trace_runtime::export::Exporter;
 use trace_runtime::model::EntryView;
 
-pub(super) struct Gzip<'a, E>(pub(super) &'a E);
+pub(super) struct Gzip<'a>(pub(super) &'a dyn Exporter);
 
-impl<E: Exporter> Exporter for Gzip<'_, E> {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+impl Exporter for Gzip<'_> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         let mut out = GzEncoder::new(out, Compression::fast());
         self.0.export(trace, &mut out)?;
         out.finish()?.flush()
@@ -29,7 +29,7 @@ impl<E: Exporter> Exporter for Gzip<'_, E> {
         self.0.event_limit()
     }
 
-    fn events_of<T: TraceView + ?Sized>(&self, trace: &T, entry: &EntryView<'_>) -> usize {
+    fn events_of(&self, trace: &dyn TraceView, entry: &EntryView<'_>) -> usize {
         self.0.events_of(trace, entry)
     }
 

@@ -6,7 +6,7 @@ use super::grouping::sums_by;
 use super::nesting::Nesting;
 use super::summaries::{CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary};
 use crate::model::order::{descending, top_by};
-use crate::model::{EntryView, TraceView};
+use crate::model::{EntryStorage, EntryView, TraceView};
 use std::collections::HashMap;
 
 /// Derives numbers from a trace.
@@ -49,7 +49,7 @@ impl TraceAnalyzer {
     }
 
     /// The entries whose outputs take more than `threshold_bytes`, in the order they began.
-    pub fn memory_hotspots<T: TraceView + ?Sized>(
+    pub fn memory_hotspots<T: EntryStorage + ?Sized>(
         trace: &T,
         threshold_bytes: usize,
     ) -> Vec<T::Entry<'_>> {
@@ -157,7 +157,7 @@ impl TraceAnalyzer {
 
     /// The `n` entries that took longest, longest first. Ties stay in the order they began; a NaN
     /// comes last.
-    pub fn slowest<T: TraceView + ?Sized>(trace: &T, n: usize) -> Vec<T::Entry<'_>> {
+    pub fn slowest<T: EntryStorage + ?Sized>(trace: &T, n: usize) -> Vec<T::Entry<'_>> {
         let keyed = trace.views().map(|view| view.duration_us()).zip(0..);
         top_by(keyed, n)
             .into_iter()
@@ -167,7 +167,7 @@ impl TraceAnalyzer {
 
     /// The `n` entries with the longest self time, longest first: where the time itself went, not
     /// what it went through.
-    pub fn slowest_by_self<T: TraceView + ?Sized>(trace: &T, n: usize) -> Vec<T::Entry<'_>> {
+    pub fn slowest_by_self<T: EntryStorage + ?Sized>(trace: &T, n: usize) -> Vec<T::Entry<'_>> {
         let nesting = Nesting::of(trace);
         let keyed = trace
             .views()

@@ -152,8 +152,8 @@ fn outermost(parents: &[u32], group: &[u32], index: usize) -> usize {
 fn facts_around<T: TraceView + ?Sized>(trace: &T, index: usize) -> Option<CollectiveFacts<'_>> {
     let mut at = index;
     loop {
-        at = parent_index(trace, at, &trace.entry(at).into())?;
-        let facts = CollectiveFacts::of(&trace.entry(at).into());
+        at = parent_index(trace, at, &trace.view(at))?;
+        let facts = CollectiveFacts::of(&trace.view(at));
         if facts.is_some() {
             return facts;
         }

@@ -57,7 +57,7 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
         let views: Vec<EntryView<'_>> = call
             .entries
             .iter()
-            .map(|&index| trace.entry(index).into())
+            .map(|&index| trace.view(index))
             .collect();
         let starts = views.iter().filter_map(EntryView::start_ns);
         let latest = starts.max().unwrap_or(0);

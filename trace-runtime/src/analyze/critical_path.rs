@@ -3,8 +3,8 @@
 use super::collective_calls::collective_calls;
 use super::grouping::Grouping;
 use super::nesting::parent_index;
+use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
-use crate::model::{EntryView, TraceView};
 use std::collections::{BTreeMap, HashMap};
 
 /// The longest chain through the entries of a trace.
@@ -71,7 +71,7 @@ pub fn critical_path<T: TraceView + ?Sized>(trace: &T) -> CriticalPath {
     let mut at = last.and_then(|thread| thread.chain.end);
     while let Some(link) = at {
         let Link { entry, ns, before } = sweep.links[link as usize];
-        let view: EntryView<'_> = trace.entry(entry as usize).into();
+        let view = trace.view(entry as usize);
         match path.steps.last_mut() {
             Some((step, sum)) if *step == view.step() => *sum += ns,
             _ => path.steps.push((view.step(), ns)),
@@ -208,7 +208,7 @@ impl<'a, T: TraceView + ?Sized> Sweep<'a, T> {
             if let Some(parent) = parent_index(trace, index, &view)
                 && sweep.thread_of[parent] != thread
             {
-                let above: EntryView<'_> = trace.entry(parent).into();
+                let above = trace.view(parent);
                 let waits = above.end_ns().is_some_and(|parent_end| end <= parent_end);
                 sweep.handed.insert(index as u32, (parent as u32, waits));
             }
@@ -290,7 +290,7 @@ impl<'a, T: TraceView + ?Sized> Sweep<'a, T> {
             }
         }
         if let Some(&arrival) = self.arrival.get(&entry) {
-            let view: EntryView<'_> = self.trace.entry(entry as usize).into();
+            let view = self.trace.view(entry as usize);
             // Clocks that differ may show a rank that left before the last one came.
             let until = view.end_ns().map_or(arrival, |end| arrival.min(end));
             let known = &mut self.threads[thread].waits_until;
@@ -350,6 +350,6 @@ impl<'a, T: TraceView + ?Sized> Sweep<'a, T> {
 }
 
 fn start_of<T: TraceView + ?Sized>(trace: &T, index: usize) -> Option<i64> {
-    let view: EntryView<'_> = trace.entry(index).into();
+    let view = trace.view(index);
     view.start_ns()
 }

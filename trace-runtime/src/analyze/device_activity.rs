@@ -6,7 +6,7 @@ use super::intervals::Intervals;
 use super::nesting::Nesting;
 use super::own_time::own_stretches;
 use crate::model::json_struct::json_struct;
-use crate::model::{EntryView, OpKind, TraceView};
+use crate::model::{OpKind, TraceView};
 use std::collections::{BTreeMap, HashMap};
 
 /// What one device did, as lengths of unions of intervals.
@@ -288,7 +288,7 @@ fn collect<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<(Option<u32>, &str), La
         }
     }
     own_stretches(trace, &Nesting::of(trace), |index, start, end| {
-        let view: EntryView<'_> = trace.entry(index).into();
+        let view = trace.view(index);
         if let Some((lane, work)) = lanes.of(view.rank(), groups[index]) {
             match work {
                 Work::Compute => lane.compute.push((start, end)),

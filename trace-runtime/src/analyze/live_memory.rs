@@ -127,7 +127,7 @@ fn holders<T: TraceView + ?Sized>(
     for ((_, size), steps) in &blocks {
         for step in steps {
             let entry = step.and_then(|step| trace.index_of_step(step));
-            let name = entry.map(|index| EntryView::operation(&trace.entry(index).into()));
+            let name = entry.map(|index| EntryView::operation(&trace.view(index)));
             let held = by_op.entry(name).or_default();
             held.0 = held.0.saturating_add(*size);
             held.1 += 1;

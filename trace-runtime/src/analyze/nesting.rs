@@ -32,7 +32,7 @@ impl Nesting {
             let Some(parent) = parent_index(trace, index, &view) else {
                 continue;
             };
-            let above: EntryView<'_> = trace.entry(parent).into();
+            let above = trace.view(parent);
             if above.thread() != view.thread() || above.rank() != view.rank() {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use super::forest::{Forest, Visit};
 use super::nesting::Nesting;
-use crate::model::{EntryView, TraceView};
+use crate::model::TraceView;
 
 /// Calls `visit` with the index, the start and the end of every stretch in which an entry ran and no
 /// entry inside of it did.
@@ -15,7 +15,7 @@ pub(crate) fn own_stretches<T: TraceView + ?Sized>(
     mut visit: impl FnMut(usize, i64, i64),
 ) {
     let span = |index: usize| {
-        let view: EntryView<'_> = trace.entry(index).into();
+        let view = trace.view(index);
         view.start_ns().zip(view.end_ns())
     };
     if nesting.is_flat() {

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 pub struct CollapsedStacks;
 
 impl Exporter for CollapsedStacks {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, mut out: W) -> io::Result<()> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         let stacks = TraceAnalyzer::flamegraph_collapsed(trace);
         out.write_all(stacks.as_bytes())?;
         if !stacks.is_empty() {

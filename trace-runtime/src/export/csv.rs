@@ -17,7 +17,7 @@ pub enum CsvTable {
 }
 
 impl Exporter for CsvTable {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, mut out: W) -> io::Result<()> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         let rows = match self {
             CsvTable::ByOp => by_op(trace),
             CsvTable::ByShape => by_shape(trace),

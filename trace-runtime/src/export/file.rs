@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 /// Writes a trace to one file, which is complete or not there.
 ///
 /// Refuses what the format's viewers would not open any more: [`write_split`] writes that.
-pub fn write<T: TraceView + ?Sized>(
-    exporter: &impl Exporter,
-    trace: &T,
+pub fn write(
+    exporter: &dyn Exporter,
+    trace: &dyn TraceView,
     path: impl AsRef<Path>,
 ) -> Result<(), TraceError> {
     let path = path.as_ref();
     if let Some(limit) = exporter.event_limit() {
         let events = event_count(exporter, trace);
         if events > limit {
-            return Err(TraceError::content(format!(
+            return Err(TraceError::too_large(format!(
                 "the trace would make {events} events, and viewers of this format stop at about \
                  {limit}; split it into several files, or export it as a Perfetto trace, which has \
                  no limit"
@@ -45,7 +45,7 @@ pub fn write_with(
 }
 
 /// How many events an export of a trace has, at most.
-pub fn event_count<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -> usize {
+pub fn event_count(exporter: &dyn Exporter, trace: &dyn TraceView) -> usize {
     let of_entries = trace.views().map(|view| exporter.events_of(trace, &view));
     let of_memory = trace.memory_events().map(|_| exporter.events_of_memory());
     of_entries.chain(of_memory).sum()
@@ -56,9 +56,9 @@ pub fn event_count<T: TraceView + ?Sized>(exporter: &impl Exporter, trace: &T) -
 /// One file is called as asked; several are numbered, `trace.json` becoming `trace.1-of-3.json`. They
 /// are cut where no op runs if there is such a moment near, and keep their times, so that they line
 /// up; an op whose parent is in an earlier file stands on its own.
-pub fn write_split<T: TraceView + ?Sized>(
-    exporter: &impl Exporter,
-    trace: &T,
+pub fn write_split(
+    exporter: &dyn Exporter,
+    trace: &dyn TraceView,
     path: impl AsRef<Path>,
 ) -> Result<Vec<PathBuf>, TraceError> {
     let path = path.as_ref();
@@ -83,9 +83,9 @@ pub fn write_split<T: TraceView + ?Sized>(
 
 /// Writes a file for each rank of a trace, as tools for distributed training want it, and returns
 /// their paths: `trace.json` becomes `trace.rank-0.json` and so on.
-pub fn write_ranks<T: TraceView + ?Sized>(
-    exporter: &impl Exporter,
-    trace: &T,
+pub fn write_ranks(
+    exporter: &dyn Exporter,
+    trace: &dyn TraceView,
     path: impl AsRef<Path>,
 ) -> Result<Vec<PathBuf>, TraceError> {
     let ranks: BTreeSet<Option<u32>> = trace.views().map(|view| view.rank()).collect();
@@ -105,11 +105,7 @@ pub fn write_ranks<T: TraceView + ?Sized>(
 
 /// Cuts a trace into stretches of at most `limit` events, but for what allocators said between two
 /// entries, which stays together.
-fn stretches<T: TraceView + ?Sized>(
-    exporter: &impl Exporter,
-    trace: &T,
-    limit: usize,
-) -> Vec<Range<usize>> {
+fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut memory = trace.memory_events().peekable();
     // The last entry before which nothing ran, and how many events lie before it in this part.

@@ -70,7 +70,7 @@ impl Default for FlameGraph {
 }
 
 impl Exporter for FlameGraph {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         self.draw(&TraceAnalyzer::flamegraph_collapsed(trace), out)
     }
 

@@ -58,9 +58,9 @@ impl OutputBytes {
 }
 
 /// What the allocator said, and where that puts the curve of the device whose memory it is.
-pub(super) fn allocated<'a, T: TraceView + ?Sized>(
-    trace: &'a T,
-    timeline: &Timeline<'a, T>,
+pub(super) fn allocated<'a>(
+    trace: &'a dyn TraceView,
+    timeline: &Timeline<'a>,
 ) -> impl Iterator<Item = (MemoryEvent<'a>, Sample)> {
     let mut sums: HashMap<(Option<u32>, &'a str), u64> = HashMap::new();
     trace.memory_events().map(move |event| {

@@ -9,7 +9,7 @@
 //! | flame graph, as SVG | `FlameGraph`, with the feature `flamegraph` | a browser |
 //! | tables of entries and of ops by shape | `parquet`, with the feature of that name | `DuckDB`, Polars, Spark, `DataFusion` |
 //! | op tables as CSV | [`CsvTable`] | spreadsheets |
-//! | the described JSON | [`DescribedJson`] | this crate |
+//! | the described JSON | [`TraceJson`] | this crate |
 //!
 //! Each takes any [`TraceView`] and writes as it goes. Those that show entries hold next to nothing beside
 //! the trace; speedscope, whose threads come one after the other, holds 4 bytes an entry. Those that are
@@ -28,7 +28,6 @@
 mod chrome;
 mod collapsed;
 mod csv;
-mod described_json;
 mod file;
 #[cfg(feature = "flamegraph")]
 mod flame_graph;
@@ -40,17 +39,18 @@ mod part;
 mod perfetto;
 mod speedscope;
 mod timeline;
+mod trace_json;
 mod tracks;
 
 pub use chrome::ChromeTrace;
 pub use collapsed::CollapsedStacks;
 pub use csv::CsvTable;
-pub use described_json::DescribedJson;
 pub use file::{event_count, write, write_ranks, write_split, write_with};
 #[cfg(feature = "flamegraph")]
 pub use flame_graph::FlameGraph;
 pub use perfetto::PerfettoTrace;
 pub use speedscope::Speedscope;
+pub use trace_json::TraceJson;
 
 use crate::model::{EntryView, TraceView};
 use std::io;
@@ -58,7 +58,7 @@ use std::io;
 /// A file format that a trace can be written in.
 pub trait Exporter {
     /// Writes the whole trace to `out`. Exporters buffer; `out` need not.
-    fn export<T: TraceView + ?Sized, W: io::Write>(&self, trace: &T, out: W) -> io::Result<()>;
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn io::Write) -> io::Result<()>;
 
     /// The usual ending of a file of this format, without the first dot: `json`, `svg`.
     fn extension(&self) -> &'static str;
@@ -70,7 +70,7 @@ pub trait Exporter {
     }
 
     /// How many events an entry takes, at most.
-    fn events_of<T: TraceView + ?Sized>(&self, _trace: &T, _entry: &EntryView<'_>) -> usize {
+    fn events_of(&self, _trace: &dyn TraceView, _entry: &EntryView<'_>) -> usize {
         1
     }
 

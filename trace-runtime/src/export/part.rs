@@ -1,14 +1,14 @@
 //! Some of the entries of a trace, as a trace of their own.
 
-use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceView};
+use crate::model::view::sealed;
+use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceView, Views};
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Some of the entries of a trace: a stretch of it, or one rank. Steps, parents and times stay what
 /// they are in the whole, so that parts line up side by side.
-#[derive(Debug)]
-pub(super) struct TracePart<'a, T: ?Sized> {
-    trace: &'a T,
+pub(super) struct TracePart<'a> {
+    trace: &'a dyn TraceView,
     picked: Picked,
     rest: Rest,
     /// The numbers of its runtime calls in the whole, in ascending order.
@@ -38,8 +38,8 @@ impl Rest {
     }
 }
 
-impl<'a, T: TraceView + ?Sized> TracePart<'a, T> {
-    fn new(trace: &'a T, picked: Picked, rest: Rest) -> Self {
+impl<'a> TracePart<'a> {
+    fn new(trace: &'a dyn TraceView, picked: Picked, rest: Rest) -> Self {
         let calls = (0..)
             .zip(trace.runtime_calls())
             .filter(|(_, call)| rest.contains(call.start_ns, call.rank))
@@ -58,11 +58,8 @@ impl<'a, T: TraceView + ?Sized> TracePart<'a, T> {
         self.calls.binary_search(&u32::try_from(number).ok()?).ok()
     }
 
-    pub(super) fn stretch(trace: &'a T, range: Range<usize>) -> Self {
-        let start_of = |index: usize| {
-            let view: EntryView<'_> = trace.entry(index).into();
-            view.start_ns()
-        };
+    pub(super) fn stretch(trace: &'a dyn TraceView, range: Range<usize>) -> Self {
+        let start_of = |index: usize| trace.view(index).start_ns();
         let from = (range.start > 0).then(|| start_of(range.start)).flatten();
         let until = (range.end < trace.entry_count())
             .then(|| start_of(range.end))
@@ -71,7 +68,7 @@ impl<'a, T: TraceView + ?Sized> TracePart<'a, T> {
         TracePart::new(trace, Picked::Stretch(range), Rest::Time(time))
     }
 
-    pub(super) fn rank(trace: &'a T, rank: Option<u32>) -> Self {
+    pub(super) fn rank(trace: &'a dyn TraceView, rank: Option<u32>) -> Self {
         let listed = trace
             .views()
             .enumerate()
@@ -82,12 +79,9 @@ impl<'a, T: TraceView + ?Sized> TracePart<'a, T> {
     }
 }
 
-impl<T: TraceView + ?Sized> TraceView for TracePart<'_, T> {
-    type Entry<'a>
-        = T::Entry<'a>
-    where
-        Self: 'a;
+impl sealed::Sealed for TracePart<'_> {}
 
+impl TraceView for TracePart<'_> {
     fn entry_count(&self) -> usize {
         match &self.picked {
             Picked::Stretch(range) => range.len(),
@@ -95,11 +89,22 @@ impl<T: TraceView + ?Sized> TraceView for TracePart<'_, T> {
         }
     }
 
-    fn entry(&self, index: usize) -> T::Entry<'_> {
-        self.trace.entry(match &self.picked {
+    fn view(&self, index: usize) -> EntryView<'_> {
+        self.trace.view(match &self.picked {
             Picked::Stretch(range) => range.start + index,
             Picked::Listed(list) => list[index] as usize,
         })
+    }
+
+    fn views(&self) -> Views<'_> {
+        match &self.picked {
+            Picked::Stretch(range) => {
+                Views::other(range.clone().map(|index| self.trace.view(index)))
+            }
+            Picked::Listed(list) => {
+                Views::other(list.iter().map(|&index| self.trace.view(index as usize)))
+            }
+        }
     }
 
     fn index_of_step(&self, step: usize) -> Option<usize> {
@@ -114,7 +119,7 @@ impl<T: TraceView + ?Sized> TraceView for TracePart<'_, T> {
         let nested = |view: &EntryView<'_>| {
             let parent = view.parent().and_then(|step| self.index_of_step(step));
             parent.is_some_and(|parent| {
-                let above: EntryView<'_> = self.entry(parent).into();
+                let above = self.view(parent);
                 (above.thread(), above.rank()) == (view.thread(), view.rank())
             })
         };
@@ -132,26 +137,25 @@ impl<T: TraceView + ?Sized> TraceView for TracePart<'_, T> {
         self.trace.thread_name(thread)
     }
 
-    fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>> {
-        self.trace
-            .memory_events()
-            .filter(|event| self.rest.contains(event.at_ns, event.rank))
+    fn memory_events(&self) -> Box<dyn Iterator<Item = MemoryEvent<'_>> + '_> {
+        let events = self.trace.memory_events();
+        Box::new(events.filter(|event| self.rest.contains(event.at_ns, event.rank)))
     }
 
-    fn runtime_calls(&self) -> impl Iterator<Item = RuntimeCall<'_>> {
+    fn runtime_calls(&self) -> Box<dyn Iterator<Item = RuntimeCall<'_>> + '_> {
         let calls = (0usize..).zip(self.trace.runtime_calls());
         let own = calls.filter(|&(number, _)| self.call(number).is_some());
-        own.map(|(_, call)| RuntimeCall {
+        Box::new(own.map(|(_, call)| RuntimeCall {
             event: call.event.and_then(|event| self.call(event)),
             ..call
-        })
+        }))
     }
 
-    fn launches(&self) -> impl Iterator<Item = Launch> {
-        self.trace.launches().filter_map(|launch| {
+    fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_> {
+        Box::new(self.trace.launches().filter_map(|launch| {
             self.index_of_step(launch.step)?;
             let call = self.call(launch.call)?;
             Some(Launch { call, ..launch })
-        })
+        }))
     }
 }

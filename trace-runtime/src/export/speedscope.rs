@@ -18,7 +18,7 @@ pub struct Speedscope;
 const MAX_EVENTS: usize = 1_000_000;
 
 impl Exporter for Speedscope {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         let timeline = Timeline::of(trace);
         let mut file = File {
             out: BufWriter::with_capacity(1 << 16, out),
@@ -48,7 +48,7 @@ impl Exporter for Speedscope {
     }
 
     /// One opens it and one closes it.
-    fn events_of<T: TraceView + ?Sized>(&self, _trace: &T, _entry: &EntryView<'_>) -> usize {
+    fn events_of(&self, _trace: &dyn TraceView, _entry: &EntryView<'_>) -> usize {
         2
     }
 }
@@ -60,10 +60,10 @@ struct File<'a, W> {
 }
 
 impl<'a, W: Write> File<'a, W> {
-    fn thread<T: TraceView + ?Sized>(
+    fn thread(
         &mut self,
-        trace: &T,
-        timeline: &Timeline<'a, T>,
+        trace: &dyn TraceView,
+        timeline: &Timeline<'a>,
         positions: &[u32],
     ) -> io::Result<()> {
         let mut lanes: Vec<Lane> = Vec::new();
@@ -223,7 +223,7 @@ impl<'a> Frames<'a> {
     }
 }
 
-fn profile_name<T: TraceView + ?Sized>(trace: &T, view: &EntryView<'_>, lane: u32) -> String {
+fn profile_name(trace: &dyn TraceView, view: &EntryView<'_>, lane: u32) -> String {
     let row = row_name(trace, view, lane);
     match view.rank() {
         Some(rank) => format!("rank {rank}: {row}"),

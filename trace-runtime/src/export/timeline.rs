@@ -8,9 +8,8 @@ use std::fmt::Write as _;
 ///
 /// Takes memory only for what is out of the ordinary: entries that do not come in the order of their
 /// starts, and parents that handed work to another thread.
-#[derive(Debug)]
-pub(super) struct Timeline<'a, T: ?Sized> {
-    trace: &'a T,
+pub(super) struct Timeline<'a> {
+    trace: &'a dyn TraceView,
     order: Option<Vec<u32>>,
     origin_ns: i64,
     ranks: BTreeSet<Option<u32>>,
@@ -26,8 +25,8 @@ pub(super) struct Span<'a> {
     pub(super) duration_ns: u64,
 }
 
-impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
-    pub(super) fn of(trace: &'a T) -> Self {
+impl<'a> Timeline<'a> {
+    pub(super) fn of(trace: &'a dyn TraceView) -> Self {
         let mut timeline = Timeline {
             trace,
             order: None,
@@ -65,7 +64,7 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
             Some(order) => order[position] as usize,
             None => position,
         };
-        let view: EntryView<'a> = self.trace.entry(index).into();
+        let view = self.trace.view(index);
         Span {
             view,
             start_ns: view.start_ns().map(|start| self.since_origin(start)),
@@ -114,7 +113,7 @@ impl<'a, T: TraceView + ?Sized> Timeline<'a, T> {
         let Some(index) = self.trace.index_of_step(parent) else {
             return;
         };
-        let above: EntryView<'_> = self.trace.entry(index).into();
+        let above = self.trace.view(index);
         if ThreadKey::of(&above) != ThreadKey::of(view) {
             self.handed_off.insert(parent);
         }
@@ -162,11 +161,7 @@ impl ThreadKey {
 }
 
 /// How the rows of a thread are called; rows after the first hold what overlaps.
-pub(super) fn row_name<T: TraceView + ?Sized>(
-    trace: &T,
-    view: &EntryView<'_>,
-    lane: u32,
-) -> String {
+pub(super) fn row_name(trace: &dyn TraceView, view: &EntryView<'_>, lane: u32) -> String {
     let name = view.thread().and_then(|thread| trace.thread_name(thread));
     let mut label = match (name, view.thread()) {
         (Some(name), _) => name.to_owned(),

@@ -243,7 +243,7 @@ impl TraceStoreBuilder {
         let device = device.map(|device| self.interner.string(device));
         let id = self.interner.signature(operation, kind, device, words);
         if id > MAX_SIGNATURES {
-            return Err(TraceError::content(format!(
+            return Err(TraceError::too_large(format!(
                 "more than {MAX_SIGNATURES} distinct ops, devices and shapes; \
                  leave some of them out or split the trace"
             )));
@@ -268,7 +268,7 @@ impl TraceStoreBuilder {
                 rows.push(row);
                 let chunk = self.chunks.len() as u32;
                 if chunk >= 1 << (32 - SLOT_BITS) {
-                    return Err(TraceError::content(
+                    return Err(TraceError::too_large(
                         "more than 4 billion entries; split the trace into several",
                     ));
                 }

@@ -5,7 +5,7 @@ use super::error::TraceError;
 use super::in_parallel::in_parallel;
 use super::memory::{EVENTS_KEY, EventLines, events_in};
 use super::runtime_call::{CALLS_KEY, CallLines};
-use super::view::{TraceView, thread_name_key};
+use super::view::{EntryStorage as _, TraceView, thread_name_key};
 use super::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
 
 /// Fails only past 4 billion entries or 16 million distinct signatures.

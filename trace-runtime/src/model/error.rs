@@ -1,14 +1,51 @@
-//! Why a trace could not be read or written.
+//! The error of reading or writing a trace.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a trace could not be read or written: which file, which place, and what was expected there.
+/// Why a trace could not be read or written: which file, which position in it, and what was expected.
+///
+/// Match on [`kind`](Self::kind) to handle some cases; print the error for a person.
 #[derive(Debug)]
 pub struct TraceError {
     path: Option<PathBuf>,
     cause: Cause,
+}
+
+/// The reason of a [`TraceError`].
+///
+/// ```
+/// use trace_runtime::{model::TraceErrorKind, read};
+///
+/// let error = read::from_slice(b"op,count\nmatmul,3\n").unwrap_err();
+/// assert_eq!(error.kind(), TraceErrorKind::NotATrace);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TraceErrorKind {
+    /// The file or stream could not be read: it does not exist, access was denied, a decoder failed.
+    Read,
+    /// The file could not be written.
+    Write,
+    /// The path is a directory.
+    Directory,
+    /// The content is not a trace: another sort of file, or JSON without the keys of a trace.
+    NotATrace,
+    /// The content is compressed and must be decompressed first.
+    Compressed,
+    /// The text of a trace ends too early, as after a crash of its writer.
+    Truncated,
+    /// The text of a trace is wrong at one place; [`TraceError::position`] is that place.
+    Syntax,
+    /// The trace is too large: for a limit of this program, or for the viewers of an export.
+    TooLarge,
+    /// The trace was written by a newer version of this crate.
+    NewerVersion,
+    /// The arguments of a call do not fit together, such as two traces of one rank in a merge.
+    InvalidInput,
+    /// The format of an export is not known, or needs a feature that this build does not have.
+    UnknownFormat,
 }
 
 #[derive(Debug)]
@@ -19,9 +56,10 @@ enum Cause {
     Text {
         line: usize,
         column: usize,
+        truncated: bool,
         message: String,
     },
-    Content(String),
+    Message(TraceErrorKind, String),
 }
 
 impl TraceError {
@@ -46,39 +84,85 @@ impl TraceError {
         }
     }
 
-    /// A file that parses but is no trace; `message` says what was expected.
-    pub fn content(message: impl Into<String>) -> TraceError {
+    /// An error of this kind with a message of its own, for programs that read or write traces
+    /// themselves. The message is lower-case: the fact, then the way out.
+    pub fn new(kind: TraceErrorKind, message: impl Into<String>) -> TraceError {
         TraceError {
             path: None,
-            cause: Cause::Content(message.into()),
+            cause: Cause::Message(kind, message.into()),
         }
     }
 
-    /// Text that is at fault at a line and a column, both from 1.
-    pub(crate) fn text(line: usize, column: usize, message: impl Into<String>) -> TraceError {
+    /// Content that is not a trace; `message` names what it is and what was expected.
+    pub(crate) fn not_a_trace(message: impl Into<String>) -> TraceError {
+        TraceError::new(TraceErrorKind::NotATrace, message)
+    }
+
+    pub(crate) fn too_large(message: impl Into<String>) -> TraceError {
+        TraceError::new(TraceErrorKind::TooLarge, message)
+    }
+
+    pub(crate) fn directory(way_out: &str) -> TraceError {
+        let message = format!("is a directory; {way_out}");
+        TraceError::new(TraceErrorKind::Directory, message)
+    }
+
+    /// Wrong text at a line and a column, both from 1.
+    pub(crate) fn syntax(line: usize, column: usize, message: impl Into<String>) -> TraceError {
         TraceError {
             path: None,
             cause: Cause::Text {
                 line,
                 column,
+                truncated: false,
                 message: message.into(),
             },
         }
     }
 
-    /// The same error, saying which file it is about.
+    /// Text that ends too early, at a line and a column, both from 1.
+    pub(crate) fn truncated(line: usize, column: usize, expected: &str) -> TraceError {
+        TraceError {
+            path: None,
+            cause: Cause::Text {
+                line,
+                column,
+                truncated: true,
+                message: format!(
+                    "the trace ends too early, perhaps its writer was cut off: expected {expected}"
+                ),
+            },
+        }
+    }
+
+    /// The reason, to match on.
+    pub fn kind(&self) -> TraceErrorKind {
+        match &self.cause {
+            Cause::Read(_) => TraceErrorKind::Read,
+            Cause::Write(_) => TraceErrorKind::Write,
+            Cause::Json(error) if error.is_eof() => TraceErrorKind::Truncated,
+            Cause::Json(_) => TraceErrorKind::Syntax,
+            Cause::Text {
+                truncated: true, ..
+            } => TraceErrorKind::Truncated,
+            Cause::Text { .. } => TraceErrorKind::Syntax,
+            Cause::Message(kind, _) => *kind,
+        }
+    }
+
+    /// The same error with the file that it is about, unless it has one.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> TraceError {
         self.path.get_or_insert_with(|| path.into());
         self
     }
 
-    /// The file, if there is one.
+    /// The file that the error is about, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Line and column, both from 1, where the text is at fault.
+    /// Line and column, both from 1, of wrong text.
     pub fn position(&self) -> Option<(usize, usize)> {
         match &self.cause {
             Cause::Json(error) if error.line() > 0 => Some((error.line(), error.column())),
@@ -107,8 +191,9 @@ impl fmt::Display for TraceError {
                 line,
                 column,
                 message,
+                ..
             } => write!(f, "{message} at line {line} column {column}"),
-            Cause::Content(message) => f.write_str(message),
+            Cause::Message(_, message) => f.write_str(message),
         }
     }
 }
@@ -118,7 +203,7 @@ impl std::error::Error for TraceError {
         match &self.cause {
             Cause::Read(error) | Cause::Write(error) => Some(error),
             Cause::Json(error) => Some(error),
-            Cause::Text { .. } | Cause::Content(_) => None,
+            Cause::Text { .. } | Cause::Message(..) => None,
         }
     }
 }

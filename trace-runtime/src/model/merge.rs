@@ -1,7 +1,7 @@
 //! Traces of the ranks of one job, put together.
 
 use super::builder::TraceStoreBuilder;
-use super::error::TraceError;
+use super::error::{TraceError, TraceErrorKind};
 use super::memory::MemoryEvent;
 use super::runtime_call::{Launch, RuntimeCall};
 use super::store::TraceStore;
@@ -52,11 +52,14 @@ impl TraceStore {
 fn ranks_of(traces: &[TraceStore]) -> Result<Vec<Option<u32>>, TraceError> {
     let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
     let mut take = |rank: u32, index: usize| match taken.insert(rank, index) {
-        Some(other) if other != index => Err(TraceError::content(format!(
-            "traces {} and {} are both of rank {rank}; name each rank's trace once",
-            other + 1,
-            index + 1
-        ))),
+        Some(other) if other != index => Err(TraceError::new(
+            TraceErrorKind::InvalidInput,
+            format!(
+                "traces {} and {} are both of rank {rank}; name each rank's trace once",
+                other + 1,
+                index + 1
+            ),
+        )),
         _ => Ok(()),
     };
     let mut unnamed = Vec::new();
@@ -119,7 +122,7 @@ fn push_entries(
     let mut steps: Vec<Vec<usize>> = traces.iter().map(|trace| vec![0; trace.len()]).collect();
     for (step, (_, index, entry)) in order.into_iter().enumerate() {
         let trace = &traces[index];
-        let mut copy = trace.entry(entry).to_entry();
+        let mut copy = trace.view(entry).to_entry();
         copy.step = step;
         copy.rank = copy.rank.or(ranks[index]);
         copy.parent = copy

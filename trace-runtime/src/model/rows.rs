@@ -7,7 +7,7 @@ use super::chunk::{Row, SLOT_BITS};
 use super::memory::{MemoryEvent, StoredMemoryEvent};
 use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCall, StoredTarget};
 use super::store::Extra;
-use super::{Outcome, TraceError};
+use super::{Outcome, TraceError, TraceErrorKind};
 use std::collections::{BTreeMap, HashMap};
 
 /// An op with its kind, device and tensors, as [`TraceStoreBuilder::signature_of`] numbered it.
@@ -141,7 +141,8 @@ impl TraceStoreBuilder {
         meta: BTreeMap<String, String>,
     ) -> Result<usize, TraceError> {
         if row.signature.0 as usize >= self.interner.signatures.len() {
-            return Err(TraceError::content(
+            return Err(TraceError::new(
+                TraceErrorKind::InvalidInput,
                 "a row names a signature of another builder; number it with this one",
             ));
         }

@@ -7,7 +7,7 @@ use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCalls, StoredTarget};
 use super::signature::Parts;
 use super::stored_entry::StoredEntry;
 use super::ticks::TickScale;
-use super::view::{EntryView, TraceView};
+use super::view::{EntryStorage, EntryView, TraceView, Views, sealed};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 pub(crate) use trace_core::__engine::rows::Thread;
@@ -128,7 +128,7 @@ impl TraceStore {
         let nested = |view: &EntryView<'_>| {
             view.parent()
                 .and_then(|step| self.index_of_step(step))
-                .map(|index| EntryView::from(self.entry(index)))
+                .map(|index| self.view(index))
                 .is_some_and(|parent| {
                     parent.thread() == view.thread() && parent.rank() == view.rank()
                 })
@@ -140,12 +140,8 @@ impl TraceStore {
     }
 }
 
-impl TraceView for TraceStore {
+impl EntryStorage for TraceStore {
     type Entry<'a> = StoredEntry<'a>;
-
-    fn entry_count(&self) -> usize {
-        self.order.len()
-    }
 
     #[inline]
     fn entry(&self, index: usize) -> StoredEntry<'_> {
@@ -156,6 +152,23 @@ impl TraceView for TraceStore {
             thread,
             index: index as u32,
         }
+    }
+}
+
+impl sealed::Sealed for TraceStore {}
+
+impl TraceView for TraceStore {
+    fn entry_count(&self) -> usize {
+        self.order.len()
+    }
+
+    #[inline]
+    fn view(&self, index: usize) -> EntryView<'_> {
+        self.entry(index).into()
+    }
+
+    fn views(&self) -> Views<'_> {
+        Views::stored(self)
     }
 
     fn index_of_step(&self, step: usize) -> Option<usize> {
@@ -189,15 +202,15 @@ impl TraceView for TraceStore {
             .and_then(|known| known.name.as_deref())
     }
 
-    fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>> {
-        self.memory.iter().map(|stored| MemoryEvent {
+    fn memory_events(&self) -> Box<dyn Iterator<Item = MemoryEvent<'_>> + '_> {
+        Box::new(self.memory.iter().map(|stored| MemoryEvent {
             device_id: self.string(stored.device),
             ..stored.event
-        })
+        }))
     }
 
-    fn runtime_calls(&self) -> impl Iterator<Item = RuntimeCall<'_>> {
-        self.calls.calls.iter().map(|stored| {
+    fn runtime_calls(&self) -> Box<dyn Iterator<Item = RuntimeCall<'_>> + '_> {
+        Box::new(self.calls.calls.iter().map(|stored| {
             let thread = &self.threads[stored.thread as usize];
             let target = self.calls.targets.get(stored.target as usize);
             let StoredTarget {
@@ -216,10 +229,10 @@ impl TraceView for TraceStore {
                 event: event.map(|event| event as usize),
                 event_stream,
             }
-        })
+        }))
     }
 
-    fn launches(&self) -> impl Iterator<Item = Launch> {
-        self.calls.launches()
+    fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_> {
+        Box::new(self.calls.launches())
     }
 }

@@ -1,12 +1,13 @@
 //! A finished record of a run, owned.
 
 use super::entry::RecordedTraceEntry;
-use super::error::TraceError;
+use super::error::{TraceError, TraceErrorKind};
 use super::json_struct::{Read, Wire};
 use super::order::top_by;
 use super::whole_file::write_whole;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
@@ -114,7 +115,15 @@ impl RecordedExecutionTrace {
     }
 
     pub(crate) fn from_slice(json: &[u8]) -> Result<Self, TraceError> {
-        serde_json::from_slice(json).map_err(TraceError::json)
+        let newer = Cell::new(false);
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        let trace = deserializer
+            .deserialize_map(TraceFields { newer: &newer })
+            .and_then(|trace| deserializer.end().map(|()| trace));
+        trace.map_err(|error| match newer.get() {
+            true => TraceError::new(TraceErrorKind::NewerVersion, error.to_string()),
+            false => TraceError::json(error),
+        })
     }
 
     /// Reads a trace from a JSON file.
@@ -148,13 +157,18 @@ impl Serialize for RecordedExecutionTrace {
 
 impl<'de> Deserialize<'de> for RecordedExecutionTrace {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(TraceFields)
+        deserializer.deserialize_map(TraceFields {
+            newer: &Cell::new(false),
+        })
     }
 }
 
-struct TraceFields;
+struct TraceFields<'a> {
+    /// Set if the trace is of a newer version: `serde_json`'s error has only text.
+    newer: &'a Cell<bool>,
+}
 
-impl<'de> serde::de::Visitor<'de> for TraceFields {
+impl<'de> serde::de::Visitor<'de> for TraceFields<'_> {
     type Value = RecordedExecutionTrace;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -166,7 +180,7 @@ impl<'de> serde::de::Visitor<'de> for TraceFields {
         let (mut entries, mut total, mut metadata) = (None, None, None);
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             match &*key {
-                "schema_version" => check_version(map.next_value()?)?,
+                "schema_version" => check_version(map.next_value()?, self.newer)?,
                 "entries" if entries.is_none() => entries = Some(map.next_value()?),
                 "total_duration_us" if total.is_none() => {
                     total = Some(map.next_value::<Read<f64>>()?.0);
@@ -190,11 +204,12 @@ impl<'de> serde::de::Visitor<'de> for TraceFields {
     }
 }
 
-fn check_version<E: serde::de::Error>(version: u32) -> Result<(), E> {
+fn check_version<E: serde::de::Error>(version: u32, newer: &Cell<bool>) -> Result<(), E> {
     if version > SCHEMA_VERSION {
+        newer.set(true);
         return Err(E::custom(format_args!(
-            "it is of schema version {version} and this program reads up to {SCHEMA_VERSION}; \
-             update it, or write the trace with an older one"
+            "the trace has schema version {version} and this program reads up to {SCHEMA_VERSION}; \
+             update the program, or write the trace with an older one"
         )));
     }
     Ok(())

@@ -1,70 +1,159 @@
-//! One entry, borrowed from whichever storage holds it.
+//! One interface to every storage of a trace: [`TraceView`] and its entries.
 
 use super::entry::RecordedTraceEntry;
 use super::memory::{MemoryEvent, events_in};
 use super::runtime_call::{Launch, RuntimeCall, calls_in, launches_in};
-use super::signature::{Parts, Role, elements};
+use super::signature::Role;
 use super::stored_entry::StoredEntry;
+use super::tensor_view::Tensors;
 use super::trace::RecordedExecutionTrace;
-use super::{DType, Device, OpKind, Outcome};
+use super::{OpKind, Outcome, TraceStore};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
-/// Anything that holds a trace: [`RecordedExecutionTrace`], [`TraceStore`](super::TraceStore).
+/// Anything that holds a trace: [`RecordedExecutionTrace`], [`TraceStore`].
 ///
-/// Every analysis and every exporter takes one of these, so a trace that was read from a file is as
-/// good as a live one.
-pub trait TraceView {
-    /// An entry as this storage lends it out.
+/// Every analysis and every exporter takes one of these, so a trace from a file works like a trace
+/// of this process. `&dyn TraceView` works too. The trait is sealed: methods may be added.
+///
+/// ```
+/// use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry, TraceView};
+///
+/// let mut trace = RecordedExecutionTrace::new();
+/// trace.add_entry(RecordedTraceEntry::new(0, "matmul"));
+/// let view: &dyn TraceView = &trace;
+/// assert_eq!(view.view(0).operation(), "matmul");
+/// assert_eq!(view.views().count(), 1);
+/// ```
+pub trait TraceView: sealed::Sealed {
+    /// The number of entries.
+    fn entry_count(&self) -> usize;
+
+    /// The entry at `index`, in the order in which ops began.
+    ///
+    /// # Panics
+    /// If `index` is not below [`entry_count`](Self::entry_count).
+    fn view(&self, index: usize) -> EntryView<'_>;
+
+    /// All entries, in the order in which ops began.
+    fn views(&self) -> Views<'_>;
+
+    /// The index of the entry with this step; `None` if there is no such entry.
+    fn index_of_step(&self, step: usize) -> Option<usize>;
+
+    /// Time spent in ops, in microseconds. No moment of one thread is counted twice.
+    fn total_duration_us(&self) -> f64;
+
+    /// Facts about the run: what recorded it, on which machine, what was dropped.
+    fn metadata(&self) -> &HashMap<String, String>;
+
+    /// The name of a thread, if it has one.
+    fn thread_name(&self, thread: u64) -> Option<&str>;
+
+    /// Allocations and frees during the run, in order of time. Empty if the allocator was not traced.
+    fn memory_events(&self) -> Box<dyn Iterator<Item = MemoryEvent<'_>> + '_>;
+
+    /// Calls into a device's runtime, in the order in which they began; empty if none were traced.
+    fn runtime_calls(&self) -> Box<dyn Iterator<Item = RuntimeCall<'_>> + '_>;
+
+    /// The runtime call that launched each entry on a device, in any order. A call is numbered by its
+    /// position in [`runtime_calls`](Self::runtime_calls).
+    fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_>;
+}
+
+/// A [`TraceView`] that also lends its entries as its own type: `&RecordedTraceEntry` from a
+/// [`RecordedExecutionTrace`], [`StoredEntry`] from a [`TraceStore`].
+///
+/// Only functions that return entries of the caller's trace need it, such as
+/// [`TraceAnalyzer::memory_hotspots`](crate::TraceAnalyzer::memory_hotspots). Everything else takes a
+/// [`TraceView`].
+pub trait EntryStorage: TraceView {
+    /// A borrowed entry.
     type Entry<'a>: Copy + Into<EntryView<'a>>
     where
         Self: 'a;
 
-    /// How many entries there are.
-    fn entry_count(&self) -> usize;
-
-    /// The entry at `index`, counted in the order in which ops began.
+    /// The entry at `index`, in the order in which ops began.
     ///
     /// # Panics
-    /// When `index` is not below [`entry_count`](Self::entry_count).
+    /// If `index` is not below [`entry_count`](TraceView::entry_count).
     fn entry(&self, index: usize) -> Self::Entry<'_>;
+}
 
-    /// The index of the entry with this step.
-    fn index_of_step(&self, step: usize) -> Option<usize>;
+pub(crate) mod sealed {
+    /// Keeps [`TraceView`](super::TraceView) from being implemented in other crates.
+    pub trait Sealed {}
+}
 
-    /// Time spent in ops, in microseconds: no moment of one thread is counted twice.
-    fn total_duration_us(&self) -> f64;
+/// The entries of a trace, in the order in which ops began. Made by [`TraceView::views`].
+pub struct Views<'a>(Entries<'a>);
 
-    /// What is known of the run.
-    fn metadata(&self) -> &HashMap<String, String>;
+enum Entries<'a> {
+    Owned(std::slice::Iter<'a, RecordedTraceEntry>),
+    Stored(&'a TraceStore, Range<usize>),
+    Other(Box<dyn Iterator<Item = EntryView<'a>> + 'a>),
+}
 
-    /// The name of a thread, where it has one.
-    fn thread_name(&self, thread: u64) -> Option<&str>;
+impl<'a> Views<'a> {
+    /// All entries of a store.
+    pub(super) fn stored(store: &'a TraceStore) -> Views<'a> {
+        Views(Entries::Stored(store, 0..store.len()))
+    }
 
-    /// What the allocator said while the ops ran, in order; nothing where nobody asked it.
-    fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>>;
-
-    /// Calls into a device's runtime, in the order in which they began; empty where none were traced.
-    fn runtime_calls(&self) -> impl Iterator<Item = RuntimeCall<'_>>;
-
-    /// Which runtime call launched which entry, in any order; a call is numbered by its place in
-    /// [`runtime_calls`](Self::runtime_calls).
-    fn launches(&self) -> impl Iterator<Item = Launch>;
-
-    /// All entries, in the order in which they began.
-    fn views(&self) -> impl Iterator<Item = EntryView<'_>> {
-        (0..self.entry_count()).map(|index| self.entry(index).into())
+    /// For views that are made of other views.
+    pub(crate) fn other(views: impl Iterator<Item = EntryView<'a>> + 'a) -> Views<'a> {
+        Views(Entries::Other(Box::new(views)))
     }
 }
 
-impl TraceView for RecordedExecutionTrace {
-    type Entry<'a> = &'a RecordedTraceEntry;
+impl<'a> Iterator for Views<'a> {
+    type Item = EntryView<'a>;
 
+    #[inline]
+    fn next(&mut self) -> Option<EntryView<'a>> {
+        match &mut self.0 {
+            Entries::Owned(entries) => entries.next().map(EntryView::from),
+            Entries::Stored(store, range) => range.next().map(|index| store.view(index)),
+            Entries::Other(views) => views.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.0 {
+            Entries::Owned(entries) => entries.size_hint(),
+            Entries::Stored(_, range) => range.size_hint(),
+            Entries::Other(views) => views.size_hint(),
+        }
+    }
+
+    fn nth(&mut self, n: usize) -> Option<EntryView<'a>> {
+        match &mut self.0 {
+            Entries::Owned(entries) => entries.nth(n).map(EntryView::from),
+            Entries::Stored(store, range) => range.nth(n).map(|index| store.view(index)),
+            Entries::Other(views) => views.nth(n),
+        }
+    }
+}
+
+impl std::fmt::Debug for Views<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Views").finish_non_exhaustive()
+    }
+}
+
+impl sealed::Sealed for RecordedExecutionTrace {}
+
+impl TraceView for RecordedExecutionTrace {
     fn entry_count(&self) -> usize {
         self.entries.len()
     }
 
-    fn entry(&self, index: usize) -> &RecordedTraceEntry {
-        &self.entries[index]
+    fn view(&self, index: usize) -> EntryView<'_> {
+        EntryView::from(&self.entries[index])
+    }
+
+    fn views(&self) -> Views<'_> {
+        Views(Entries::Owned(self.entries.iter()))
     }
 
     fn index_of_step(&self, step: usize) -> Option<usize> {
@@ -91,20 +180,28 @@ impl TraceView for RecordedExecutionTrace {
             .map(String::as_str)
     }
 
-    fn memory_events(&self) -> impl Iterator<Item = MemoryEvent<'_>> {
-        events_in(&self.metadata)
+    fn memory_events(&self) -> Box<dyn Iterator<Item = MemoryEvent<'_>> + '_> {
+        Box::new(events_in(&self.metadata))
     }
 
-    fn runtime_calls(&self) -> impl Iterator<Item = RuntimeCall<'_>> {
-        calls_in(&self.metadata)
+    fn runtime_calls(&self) -> Box<dyn Iterator<Item = RuntimeCall<'_>> + '_> {
+        Box::new(calls_in(&self.metadata))
     }
 
-    fn launches(&self) -> impl Iterator<Item = Launch> {
-        launches_in(&self.metadata)
+    fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_> {
+        Box::new(launches_in(&self.metadata))
     }
 }
 
-/// The metadata key under which a thread's name is kept.
+impl EntryStorage for RecordedExecutionTrace {
+    type Entry<'a> = &'a RecordedTraceEntry;
+
+    fn entry(&self, index: usize) -> &RecordedTraceEntry {
+        &self.entries[index]
+    }
+}
+
+/// The metadata key of a thread's name.
 pub(crate) fn thread_name_key(thread: u64) -> String {
     format!("thread.{thread}.name")
 }
@@ -133,7 +230,7 @@ impl<'a> From<StoredEntry<'a>> for EntryView<'a> {
 }
 
 impl<'a> EntryView<'a> {
-    /// Where this op stands in the order in which ops began.
+    /// The op's number in the order in which ops began.
     pub fn step(&self) -> usize {
         match self.0 {
             Held::Owned(entry) => entry.step,
@@ -158,7 +255,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// What it spent its time on, where somebody said so.
+    /// The kind of work, if it was given.
     #[inline]
     pub fn kind(&self) -> Option<OpKind> {
         match self.0 {
@@ -183,12 +280,12 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How long it took, in nanoseconds; a time that is no number or below zero counts as none.
+    /// How long it took, in nanoseconds; 0 for a duration that is NaN or below zero.
     #[inline]
     pub fn duration_ns(&self) -> u64 {
         match self.0 {
             Held::Owned(entry) => match entry.start_us {
-                // From the rounded ends, so that a child never sticks out of its parent by rounding.
+                // From the rounded ends, so that rounding never moves a child's end past its parent's.
                 Some(start) => ns(start + entry.duration_us)
                     .saturating_sub(ns(start))
                     .max(0) as u64,
@@ -214,7 +311,7 @@ impl<'a> EntryView<'a> {
             .map(|start| start.saturating_add_unsigned(self.duration_ns()))
     }
 
-    /// Of the duration, the time in which an async op was suspended, in nanoseconds.
+    /// The part of the duration during which an async op was suspended, in nanoseconds.
     #[inline]
     pub fn suspended_ns(&self) -> u64 {
         match self.0 {
@@ -241,7 +338,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// The step of the op that it ran inside of.
+    /// The step of the op that called it.
     #[inline]
     pub fn parent(&self) -> Option<usize> {
         match self.0 {
@@ -271,7 +368,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How many elements its outputs have together.
+    /// The number of elements of all outputs.
     pub fn output_elements(&self) -> usize {
         match self.0 {
             Held::Owned(entry) => entry.output_elements,
@@ -279,7 +376,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How many bytes its outputs take together.
+    /// The bytes of all outputs.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         match self.0 {
@@ -288,7 +385,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// Floating-point operations, where given.
+    /// Floating-point operations, if given.
     pub fn flops(&self) -> Option<u64> {
         match self.0 {
             Held::Owned(entry) => entry.flops,
@@ -296,7 +393,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// Bytes read and written, where given.
+    /// Bytes read and written, if given.
     pub fn bytes_moved(&self) -> Option<u64> {
         match self.0 {
             Held::Owned(entry) => entry.bytes_moved,
@@ -304,7 +401,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// What `meta(…)` added; `None` for nothing.
+    /// The values of `meta(…)`; `None` if there are none.
     pub fn meta(&self) -> Option<&'a BTreeMap<String, String>> {
         match self.0 {
             Held::Owned(entry) => Some(&entry.meta),
@@ -313,8 +410,8 @@ impl<'a> EntryView<'a> {
         .filter(|meta| !meta.is_empty())
     }
 
-    /// Whether its times in nanoseconds are those in microseconds but for rounding: the latter may be
-    /// no number, below zero, or past what the former can hold.
+    /// True if its times in nanoseconds equal those in microseconds up to rounding. They do not if a time
+    /// is NaN, below zero or too large for nanoseconds.
     pub(crate) fn times_are_whole(&self) -> bool {
         let near = |us: f64, ns: f64| (us * 1000.0 - ns).abs() <= 1.0;
         let duration = near(self.duration_us(), self.duration_ns() as f64);
@@ -328,8 +425,8 @@ impl<'a> EntryView<'a> {
             && suspended.is_none_or(|us| near(us, self.suspended_ns() as f64))
     }
 
-    /// A number that entries with equal op, kind, device and tensors share within one trace, where
-    /// the storage keeps one: grouping by it saves hashing names and shapes.
+    /// A number that all entries with the same op, kind, device and tensors share within one trace.
+    /// `None` if the storage has no such numbers. Grouping by it saves hashing names and shapes.
     #[inline]
     pub fn signature(&self) -> Option<u32> {
         match self.0 {
@@ -338,7 +435,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// A copy that stands on its own.
+    /// An owned copy.
     pub fn to_entry(&self) -> RecordedTraceEntry {
         match self.0 {
             Held::Owned(entry) => entry.clone(),
@@ -350,92 +447,4 @@ impl<'a> EntryView<'a> {
 /// Microseconds as whole nanoseconds; NaN counts as zero.
 pub(crate) fn ns(us: f64) -> i64 {
     (us * 1000.0).round() as i64
-}
-
-/// One tensor of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TensorView<'a> {
-    /// Its dims, outermost first; none for a scalar.
-    pub dims: &'a [usize],
-    /// Its element type.
-    pub dtype: DType,
-    /// Where it lives, if that was recorded with it.
-    pub device: Device,
-}
-
-impl TensorView<'_> {
-    /// How many elements it has, saturating.
-    pub fn elements(&self) -> usize {
-        elements(self.dims)
-    }
-
-    /// How many bytes it takes, saturating; 8 per element where the dtype is unknown.
-    pub fn bytes(&self) -> usize {
-        self.dtype.bytes(self.elements())
-    }
-}
-
-/// The input or output tensors of an entry, in order.
-#[derive(Debug, Clone)]
-pub struct Tensors<'a>(Source<'a>);
-
-#[derive(Debug, Clone)]
-enum Source<'a> {
-    Owned {
-        first: Option<&'a [usize]>,
-        shapes: &'a [Vec<usize>],
-        dtypes: &'a [DType],
-    },
-    Stored {
-        parts: Parts<'a>,
-        role: Role,
-    },
-}
-
-impl<'a> Tensors<'a> {
-    fn owned(first: Option<&'a [usize]>, shapes: &'a [Vec<usize>], dtypes: &'a [DType]) -> Self {
-        Tensors(Source::Owned {
-            first,
-            shapes,
-            dtypes,
-        })
-    }
-
-    fn stored(parts: Parts<'a>, role: Role) -> Self {
-        Tensors(Source::Stored { parts, role })
-    }
-}
-
-impl<'a> Iterator for Tensors<'a> {
-    type Item = TensorView<'a>;
-
-    fn next(&mut self) -> Option<TensorView<'a>> {
-        match &mut self.0 {
-            Source::Owned {
-                first,
-                shapes,
-                dtypes,
-            } => {
-                let dims = match first.take() {
-                    Some(dims) => dims,
-                    None => shapes.split_off_first()?,
-                };
-                let dtype = dtypes.split_off_first().copied().unwrap_or_default();
-                Some(TensorView {
-                    dims,
-                    dtype,
-                    device: Device::Unknown,
-                })
-            }
-            Source::Stored { parts, role } => {
-                parts
-                    .find(|(header, _)| header.role() == *role)
-                    .map(|(header, dims)| TensorView {
-                        dims,
-                        dtype: header.dtype(),
-                        device: header.device(),
-                    })
-            }
-        }
-    }
 }

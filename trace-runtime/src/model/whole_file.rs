@@ -13,7 +13,7 @@ pub(crate) fn write_whole(
 ) -> Result<(), TraceError> {
     let written = match fs::metadata(path) {
         Ok(there) if there.is_dir() => {
-            let error = TraceError::content("is a directory; name a file in it");
+            let error = TraceError::directory("name a file in it");
             return Err(error.in_file(path));
         }
         Ok(there) if !there.is_file() => write_through(path, fill),

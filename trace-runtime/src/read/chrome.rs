@@ -154,7 +154,7 @@ fn finish(
 ) -> Result<TraceStore, TraceError> {
     let nothing = collector.rows.is_empty() && collector.memory.is_empty();
     if nothing && collector.left_out.total() > 0 {
-        return Err(TraceError::content(format!(
+        return Err(TraceError::not_a_trace(format!(
             "none of its {} events has a name and a duration; \
              `ph` must be `X`, or `B` and `E`, and `ts` a number of microseconds",
             collector.events

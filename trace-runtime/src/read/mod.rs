@@ -1,10 +1,17 @@
-//! Reads traces, ours and those of other profilers, from bytes.
+//! Reads traces from bytes: those of this crate and those of other profilers.
 //!
-//! [`open`] recognises what it is given: the JSON of this crate, and Chrome's trace format in the
-//! dialects of Kineto (`torch.profiler`) from 2021 on. It reads at the speed of a scan: no value of
-//! the file is copied but the names and shapes that are new.
+//! | from | call |
+//! |---|---|
+//! | a file | [`open`] |
+//! | bytes in memory | [`from_slice`] |
+//! | a stream, such as a decoder | [`from_reader`] |
 //!
-//! Compressed files are not opened here; the `optrace` command does that.
+//! Each recognises the format: the JSON of this crate, and Chrome's trace format in the dialects of
+//! Kineto (`torch.profiler`) from 2021 on. [`Reader`] has the same three as methods, with options for
+//! what to keep. Only new names and shapes are copied out of the text, so reading is about as fast as
+//! scanning it.
+//!
+//! Compressed files are not decompressed here; the `optrace` command does that.
 
 mod category;
 mod chrome;
@@ -33,35 +40,47 @@ pub use reader::Reader;
 pub use recognize::Format;
 
 use crate::model::{TraceError, TraceStore};
+use std::io;
 use std::path::Path;
 
-/// Reads the trace in these bytes, whatever its form.
+/// Reads the trace in a file, in any known format.
 ///
 /// A trace that this crate wrote, as its JSON or as a [Chrome trace](crate::export::ChromeTrace), comes
 /// back as it was. The times of any other Chrome trace are counted from its first event; `read.base_ns`
 /// in the metadata is that time on the clock of the file. Events that were not kept are counted
 /// under [`LEFT_OUT_PREFIX`].
 ///
+/// # Errors
+/// [`TraceError::kind`] is the reason: the file cannot be read, is not a trace, or is damaged.
+pub fn open(path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
+    Reader::new().open(path)
+}
+
+/// Reads the trace in these bytes, like [`open`].
+///
 /// ```
 /// use trace_runtime::{TraceView, read};
 ///
-/// let trace = read::open(br#"{"traceEvents": [
+/// let trace = read::from_slice(br#"{"traceEvents": [
 ///     {"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 1, "tid": 1, "ts": 100, "dur": 9},
 ///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 102.5, "dur": 4,
 ///      "args": {"Input Dims": [[64, 32], [32, 8]], "Input type": ["float", "float"]}}
 /// ]}"#)?;
-/// let mm = trace.views().nth(1).unwrap();
+/// let mm = trace.view(1);
 /// assert_eq!((mm.start_ns(), mm.duration_ns(), mm.parent()), (Some(2500), 4000, Some(0)));
 /// assert_eq!(mm.inputs().next().unwrap().dims, [64, 32]);
 /// # Ok::<(), trace_runtime::TraceError>(())
 /// ```
-pub fn open(bytes: &[u8]) -> Result<TraceStore, TraceError> {
-    Reader::new().open(bytes)
+pub fn from_slice(bytes: &[u8]) -> Result<TraceStore, TraceError> {
+    Reader::new().from_slice(bytes)
 }
 
-/// Reads the trace in a file, whatever its form.
-pub fn trace(path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
-    Reader::new().trace(path)
+/// Reads the trace from a stream, like [`open`].
+///
+/// The text of a trace is parsed while it arrives and is never in memory as a whole, so this is the one
+/// to use with a decoder. The reader needs no buffer of its own.
+pub fn from_reader(reader: impl io::Read) -> Result<TraceStore, TraceError> {
+    Reader::new().from_reader(reader)
 }
 
 /// Without the byte order mark that some editors put before UTF-8.

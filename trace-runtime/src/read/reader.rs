@@ -20,8 +20,8 @@ use std::path::Path;
 ///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9},
 ///     {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 2, "dur": 5}
 /// ]"#;
-/// assert_eq!(Reader::new().open(json)?.len(), 1);
-/// assert_eq!(Reader::new().with_runtime_calls().open(json)?.len(), 2);
+/// assert_eq!(Reader::new().from_slice(json)?.len(), 1);
+/// assert_eq!(Reader::new().with_runtime_calls().from_slice(json)?.len(), 2);
 /// # Ok::<(), trace_runtime::TraceError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,8 +50,20 @@ impl Reader {
         self
     }
 
-    /// Reads the trace in these bytes, whatever its form.
-    pub fn open(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
+    /// Reads the trace in a file, in any known format.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Err(TraceError::directory("name a trace file in it").in_file(path));
+        }
+        File::open(path)
+            .map_err(TraceError::reading)
+            .and_then(|file| self.from_reader(file))
+            .map_err(|error| error.in_file(path))
+    }
+
+    /// Reads the trace in these bytes, in any known format.
+    pub fn from_slice(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
         let bytes = strip_bom(bytes);
         match Format::of(bytes)? {
             // Needs no copy of the text.
@@ -61,31 +73,17 @@ impl Reader {
         }
     }
 
-    /// Reads the trace that comes out of `source`, whatever its form.
+    /// Reads the trace from a stream, in any known format.
     ///
-    /// A Chrome trace is read as it arrives and never held as a whole: of a compressed file, what a
-    /// decoder hands out is enough. No buffer is needed in between.
-    pub fn read(self, source: impl Read) -> Result<TraceStore, TraceError> {
-        let mut window = Window::new(source)?;
+    /// The text of a Chrome trace is parsed while it arrives and is never in memory as a whole. The
+    /// stream needs no buffer of its own.
+    pub fn from_reader(self, reader: impl Read) -> Result<TraceStore, TraceError> {
+        let mut window = Window::new(reader)?;
         match window.piece(|scanner| Format::look(scanner.clone()))?? {
             Format::Recorded => recorded(&window.rest()?),
             Format::ChromeObject => chrome::object(window, self),
             Format::ChromeArray => chrome::array(window, self),
         }
-    }
-
-    /// Reads the trace in a file, whatever its form.
-    pub fn trace(self, path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
-        let path = path.as_ref();
-        if path.is_dir() {
-            return Err(
-                TraceError::content("is a directory; name a trace file in it").in_file(path),
-            );
-        }
-        File::open(path)
-            .map_err(TraceError::reading)
-            .and_then(|file| self.read(file))
-            .map_err(|error| error.in_file(path))
     }
 }
 

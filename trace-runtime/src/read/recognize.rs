@@ -2,6 +2,7 @@
 
 use super::scanner::{Fault, Passed, Scanner};
 use super::{TraceError, strip_bom};
+use crate::model::TraceErrorKind;
 
 /// The forms of traces that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +28,14 @@ impl Format {
     pub(super) fn look(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>, Fault> {
         let text = scanner.rest();
         if scanner.at_end()? {
-            return Ok(Err(TraceError::content(
+            return Ok(Err(TraceError::not_a_trace(
                 "the file is empty; was it written to the end, or is a pipe missing its input?",
             )));
         }
         match scanner.peek() {
             Some(b'[') => Ok(Ok(Format::ChromeArray)),
             Some(b'{') => object_format(scanner),
-            _ => Ok(Err(TraceError::content(what_else(text)))),
+            _ => Ok(Err(other_content(text))),
         }
     }
 }
@@ -63,20 +64,30 @@ fn object_format(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>,
         (some, all) if some < all => format!("it has {} and {} more", named.join(", "), all - some),
         _ => format!("it has {}", named.join(", ")),
     };
-    Ok(Err(TraceError::content(format!(
+    Ok(Err(TraceError::not_a_trace(format!(
         "this is JSON but not a trace: {has}; \
          a trace has `traceEvents` (Chrome, Kineto, torch.profiler) or `entries` (this program)"
     ))))
 }
 
-fn what_else(bytes: &[u8]) -> String {
+/// The error for a file that is not JSON.
+fn other_content(bytes: &[u8]) -> TraceError {
+    let compression = match bytes {
+        [0x1f, 0x8b, ..] => Some("gzip"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd"),
+        _ => None,
+    };
+    match compression {
+        Some(name) => TraceError::new(
+            TraceErrorKind::Compressed,
+            format!("this is compressed with {name}; decompress it first, or let `optrace` do it"),
+        ),
+        None => TraceError::not_a_trace(sort_of_content(bytes)),
+    }
+}
+
+fn sort_of_content(bytes: &[u8]) -> String {
     let starts = |magic: &[u8]| bytes.starts_with(magic);
-    if starts(&[0x1f, 0x8b]) {
-        return compressed("gzip");
-    }
-    if starts(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        return compressed("zstd");
-    }
     let known = [
         (
             &b"SQLite format 3\0"[..],
@@ -111,10 +122,6 @@ fn what_else(bytes: &[u8]) -> String {
          a trace is JSON and begins with `{{` or `[`",
         shown(first)
     )
-}
-
-fn compressed(how: &str) -> String {
-    format!("this is compressed with {how}; decompress it first, or let `optrace` do it")
 }
 
 /// A piece of the file, escaped and short enough for an error.

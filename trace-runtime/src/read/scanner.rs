@@ -28,15 +28,11 @@ impl Fault {
     pub(super) fn into_error(self, bytes: &[u8], mut passed: Passed) -> TraceError {
         passed.pass(&bytes[..self.at.min(bytes.len())]);
         let (line, column) = (passed.lines + 1, passed.columns + 1);
-        let message = if self.at >= bytes.len() {
-            format!(
-                "the trace ends too early, perhaps its writer was cut off: expected {}",
-                self.expected
-            )
-        } else {
-            format!("not a trace: expected {}", self.expected)
-        };
-        TraceError::text(line, column, message)
+        if self.at >= bytes.len() {
+            return TraceError::truncated(line, column, self.expected);
+        }
+        let message = format!("not a trace: expected {}", self.expected);
+        TraceError::syntax(line, column, message)
     }
 }
 

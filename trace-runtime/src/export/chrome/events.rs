@@ -46,10 +46,10 @@ pub(super) struct Kernel<'v, 'a> {
 
 impl<W: Write> Events<W> {
     /// HTA reads line by line up to the events and asks for `"rank": ` with a space.
-    pub(super) fn begin<T: TraceView + ?Sized>(
+    pub(super) fn begin(
         mut out: W,
-        trace: &T,
-        timeline: &Timeline<'_, T>,
+        trace: &dyn TraceView,
+        timeline: &Timeline<'_>,
     ) -> io::Result<Self> {
         out.write_all(b"{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n")?;
         let ranks: Vec<u32> = timeline.ranks().iter().copied().flatten().collect();
@@ -305,10 +305,10 @@ impl<W: Write> Events<W> {
 
 /// What [`read`](crate::read) needs beside the events to bring the trace back as it was, and by which
 /// it knows that they are ours.
-fn write_origin<W: Write, T: TraceView + ?Sized>(
+fn write_origin<W: Write>(
     out: &mut W,
-    trace: &T,
-    timeline: &Timeline<'_, T>,
+    trace: &dyn TraceView,
+    timeline: &Timeline<'_>,
     metadata: &BTreeMap<&String, &String>,
 ) -> io::Result<()> {
     let origin = timeline.origin_ns();

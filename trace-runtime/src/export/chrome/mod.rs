@@ -71,7 +71,7 @@ impl Default for ChromeTrace {
 const MAX_EVENTS: usize = 1_000_000;
 
 impl Exporter for ChromeTrace {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         let timeline = Timeline::of(trace);
         let out = BufWriter::with_capacity(1 << 16, out);
         let mut events = Events::begin(out, trace, &timeline)?;
@@ -139,13 +139,13 @@ impl Exporter for ChromeTrace {
         Some(MAX_EVENTS)
     }
 
-    fn events_of<T: TraceView + ?Sized>(&self, trace: &T, entry: &EntryView<'_>) -> usize {
+    fn events_of(&self, trace: &dyn TraceView, entry: &EntryView<'_>) -> usize {
         // A stretch on a device is the work and its launch. An entry ends with one of its own, and its
         // beginning cuts one of its parent off; under a parent elsewhere stand both ends of an arrow.
         let stretch = |on: &EntryView<'_>| 2 * usize::from(self.device_rows && off_host(on));
         let above = entry.parent().and_then(|step| trace.index_of_step(step));
         let begins = above.map_or(0, |index| {
-            let above: EntryView<'_> = trace.entry(index).into();
+            let above = trace.view(index);
             if ThreadKey::of(&above) == ThreadKey::of(entry) {
                 stretch(&above)
             } else {

@@ -56,7 +56,7 @@ use table::{Column, TableRow, Value, write_table};
 pub struct ParquetEntries;
 
 impl Exporter for ParquetEntries {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         write_table(ENTRY_COLUMNS, trace.views(), out)
     }
 
@@ -70,7 +70,7 @@ impl Exporter for ParquetEntries {
 pub struct ParquetShapes;
 
 impl Exporter for ParquetShapes {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         write_table(SHAPE_COLUMNS, by_shape(trace).into_iter(), out)
     }
 

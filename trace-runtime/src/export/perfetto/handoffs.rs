@@ -20,13 +20,13 @@ pub(super) struct Arrows<'a> {
 }
 
 impl Handoffs {
-    pub(super) fn of_trace<T: TraceView + ?Sized>(trace: &T, timeline: &Timeline<'_, T>) -> Self {
+    pub(super) fn of_trace(trace: &dyn TraceView, timeline: &Timeline<'_>) -> Self {
         let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
         let handed_off = |view: &EntryView<'_>| {
             let parent = view
                 .parent()
                 .filter(|&parent| timeline.handed_off(parent))?;
-            let above: EntryView<'_> = trace.entry(trace.index_of_step(parent)?).into();
+            let above = trace.view(trace.index_of_step(parent)?);
             let elsewhere = ThreadKey::of(&above) != ThreadKey::of(view);
             (elsewhere && above.start_ns()? <= view.start_ns()?).then_some(parent)
         };

@@ -25,7 +25,7 @@ use std::io::{self, BufWriter, Write};
 pub struct PerfettoTrace;
 
 impl Exporter for PerfettoTrace {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         let timeline = Timeline::of(trace);
         let mut file = File {
             packets: Packets::new(BufWriter::with_capacity(1 << 16, out)),

@@ -17,10 +17,10 @@ use std::io::{self, BufWriter, Write};
 /// for a trace of any size; [`RecordedExecutionTrace::read`](crate::RecordedExecutionTrace::read)
 /// reads it back.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct DescribedJson;
+pub struct TraceJson;
 
-impl Exporter for DescribedJson {
-    fn export<T: TraceView + ?Sized, W: Write>(&self, trace: &T, out: W) -> io::Result<()> {
+impl Exporter for TraceJson {
+    fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(1 << 16, out);
         let trace = Streamed {
             trace,

@@ -1,13 +1,13 @@
 use crate::random_trace::{exported_text, random_trace, two_ranks};
 use proptest::prelude::*;
-use trace_runtime::export::DescribedJson;
+use trace_runtime::export::TraceJson;
 use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceStore};
 
 #[test]
 fn the_stream_has_the_bytes_of_the_whole() {
     let trace = two_ranks();
-    let text = exported_text(&DescribedJson, &trace);
+    let text = exported_text(&TraceJson, &trace);
     assert_eq!(text, trace.to_json().unwrap() + "\n");
 }
 
@@ -28,14 +28,14 @@ fn thread_names_and_memory_events_of_a_store_come_along() {
     let store = builder.finish();
     let whole = RecordedExecutionTrace::from(&store).to_json().unwrap();
     assert!(whole.contains("loader") && whole.contains("memory.events"));
-    assert_eq!(exported_text(&DescribedJson, &store), whole + "\n");
+    assert_eq!(exported_text(&TraceJson, &store), whole + "\n");
 }
 
 proptest! {
     #[test]
     fn what_is_written_is_read_back_equal(trace in random_trace()) {
         let store = TraceStore::try_from(&trace).unwrap();
-        for text in [exported_text(&DescribedJson, &trace), exported_text(&DescribedJson, &store)] {
+        for text in [exported_text(&TraceJson, &trace), exported_text(&TraceJson, &store)] {
             prop_assert_eq!(&RecordedExecutionTrace::from_json(&text).unwrap(), &trace);
         }
     }
