@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use trace_runtime::{DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry};
+use trace_runtime::{
+    DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStep,
+};
 
 /// Times that a clock could return, and some that none would.
 fn time() -> impl Strategy<Value = f64> {
@@ -154,12 +156,26 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// A trace whose steps are in order, mostly without gaps, with parents before their children.
+    /// A step of the program's loop.
+    fn step()(
+        number in prop_oneof![8 => 0u64..20, 1 => any::<u64>()],
+        start_ns in prop_oneof![8 => 0i64..10_000_000, 1 => -1000i64..0],
+        length_ns in 0i64..1_000_000,
+        rank in prop::option::of(0u32..3),
+        thread in prop::option::of(prop_oneof![8 => 0u64..4, 1 => any::<u64>()]),
+    ) -> TraceStep {
+        TraceStep::new(number, start_ns, start_ns + length_ns).with_rank(rank).with_thread(thread)
+    }
+}
+
+prop_compose! {
+    /// A trace whose entries are in order, mostly without gaps, with parents before their children.
     pub(crate) fn trace()(
         entries in prop::collection::vec((entry(), 0usize..50, prop::bool::weighted(0.1)), 0..30),
         mut metadata in prop::collection::hash_map(name(), name(), 0..4),
         threads in prop::collection::vec((0u64..4, name()), 0..2),
         memory in prop::collection::vec(memory_event(), 0..6),
+        mut steps in prop::collection::vec(step(), 0..4),
         total in time(),
     ) -> RecordedExecutionTrace {
         let mut trace = RecordedExecutionTrace::new();
@@ -183,6 +199,8 @@ prop_compose! {
         }
         trace.metadata = metadata;
         trace.total_duration_us = total;
+        steps.sort_by_key(|step| (step.start_ns, step.rank, step.number, step.end_ns));
+        trace.steps = steps;
         trace
     }
 }
@@ -190,5 +208,8 @@ prop_compose! {
 /// A text to compare traces by: NaN is not equal to itself, but its text is.
 pub(crate) fn text(trace: &RecordedExecutionTrace) -> String {
     let meta: BTreeMap<_, _> = trace.metadata.iter().collect();
-    format!("{:?} {:?} {meta:?}", trace.entries, trace.total_duration_us)
+    format!(
+        "{:?} {:?} {meta:?} {:?}",
+        trace.entries, trace.total_duration_us, trace.steps
+    )
 }

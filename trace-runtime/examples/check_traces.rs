@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use trace_runtime::analyze::{OpRow, activity, by_op, by_shape};
-use trace_runtime::{RecordedExecutionTrace, TraceStore, TraceView, read};
+use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore, TraceView, read};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,11 +23,13 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         for (file, figures) in &expected {
             checks.file.clone_from(file);
             let path = Path::new(second).join(file.trim_end_matches(".gz"));
+            checks.step_name = step_name(&path)?;
             checks.figures(&read::open(path)?, figures)?;
         }
     } else {
         checks.file.clone_from(first);
         let summary: Value = serde_json::from_slice(&std::fs::read(second)?)?;
+        checks.step_name = step_name(first)?;
         checks.key_averages(&read::open(first)?, &summary)?;
     }
     println!(
@@ -42,11 +44,62 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// The ops of the host alone: kernels may have the name of an op.
-fn host_ops(trace: &TraceStore) -> RecordedExecutionTrace {
+///
+/// The figures were computed from the events of the file, where a step is an event like any other. Here steps are
+/// not ops, so they are put back: as ops with the name of their annotation, around the ops of their thread.
+fn host_ops(trace: &TraceStore, step_name: &str) -> RecordedExecutionTrace {
     let mut host = RecordedExecutionTrace::from(trace);
     host.entries
         .retain(|entry| entry.device_id.is_none() && entry.kind.is_none());
+    let ns = |us: f64| (us * 1000.0).round() as i64;
+    let mut around: HashMap<usize, usize> = HashMap::new();
+    let first_free = host.entries.iter().map(|entry| entry.step + 1).max();
+    for (number, step) in (first_free.unwrap_or(0)..).zip(trace.steps()) {
+        for op in host.entries.iter().filter(|op| op.parent.is_none()) {
+            let start = ns(op.start_us.unwrap_or(0.0));
+            let end = ns(op.start_us.unwrap_or(0.0) + op.duration_us);
+            if op.thread == step.thread && step.start_ns <= start && end <= step.end_ns {
+                around.insert(op.step, number);
+            }
+        }
+        let mut op = RecordedTraceEntry::new(number, format!("{step_name}{}", step.number));
+        op.start_us = Some(step.start_ns as f64 / 1000.0);
+        op.duration_us = step.length_ns() as f64 / 1000.0;
+        op.thread = step.thread;
+        op.rank = step.rank;
+        host.entries.push(op);
+    }
+    for op in &mut host.entries {
+        op.parent = op.parent.or(around.get(&op.step).copied());
+    }
+    // Parents come before their children, and steps of entries ascend.
+    host.entries.sort_by(|a, b| {
+        let start = |op: &RecordedTraceEntry| ns(op.start_us.unwrap_or(0.0));
+        let key = |op: &RecordedTraceEntry| (start(op), op.parent.is_some(), op.step);
+        key(a).cmp(&key(b))
+    });
+    let numbers: HashMap<usize, usize> = host
+        .entries
+        .iter()
+        .enumerate()
+        .map(|(number, op)| (op.step, number))
+        .collect();
+    for op in &mut host.entries {
+        op.step = numbers[&op.step];
+        op.parent = op.parent.and_then(|parent| numbers.get(&parent).copied());
+    }
     host
+}
+
+/// What the annotations of steps are called in a file, up to the number.
+fn step_name(path: impl AsRef<Path>) -> std::io::Result<&'static str> {
+    let text = std::fs::read(path)?;
+    let has = |name: &[u8]| text.windows(name.len()).any(|window| window == name);
+    Ok(if has(b"\"step#0\"") {
+        "step#"
+    } else {
+        "ProfilerStep#"
+    })
 }
 
 /// Torch shows an op that is all there is inside an op of its name as one op, and so must we to compare.
@@ -87,6 +140,7 @@ fn merge_only_children(trace: &mut RecordedExecutionTrace) {
 #[derive(Default)]
 struct Checks {
     file: String,
+    step_name: &'static str,
     compared: usize,
     wrong: usize,
 }
@@ -144,7 +198,7 @@ impl Checks {
     }
 
     fn host_time(&mut self, trace: &TraceStore, expected: &Value) {
-        let host = host_ops(trace);
+        let host = host_ops(trace, self.step_name);
         let ops = by_op(&host);
         let expected_ops = &expected["cpu_ops_ns"];
         self.equal("cpu ops", host.entries.len() as u64, &expected_ops["n"]);
@@ -232,7 +286,7 @@ impl Checks {
 
     /// Torch adds up microseconds as floats; a nanosecond a call is its rounding.
     fn key_averages(&mut self, trace: &TraceStore, summary: &Value) -> Result<(), Box<dyn Error>> {
-        let mut host = host_ops(trace);
+        let mut host = host_ops(trace, self.step_name);
         merge_only_children(&mut host);
         let mut ours: BTreeMap<(String, Option<String>), OpRow> = BTreeMap::new();
         for row in by_op(&host) {

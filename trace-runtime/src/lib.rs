@@ -46,7 +46,7 @@ pub use analyze::{
 };
 pub use model::{
     DType, Device, DeviceName, EntryView, OpKind, Outcome, RecordedExecutionTrace,
-    RecordedTraceEntry, TraceError, TraceStore, TraceView,
+    RecordedTraceEntry, TraceError, TraceStep, TraceStore, TraceView,
 };
 pub use record::{
     Element, OpHandle, Session, SessionBuilder, SessionError, TensorLike, TensorSink,

@@ -33,6 +33,7 @@ mod own_time;
 mod roofline;
 mod row_key;
 mod short_name;
+mod step_of;
 mod summaries;
 mod trust;
 
@@ -56,5 +57,6 @@ pub use op_table::{by_op, by_shape};
 pub use outcomes::{OpOutcomes, outcomes};
 pub use roofline::{RooflinePoint, roofline};
 pub use short_name::ShortNames;
+pub use step_of::step_of_entries;
 pub use summaries::{CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary};
 pub use trust::{OVERHEAD_KEY, UntrustedOp, overhead_ns, too_short_to_trust};

@@ -1,7 +1,7 @@
 //! Some of the entries of a trace, as a trace of their own.
 
 use crate::model::view::sealed;
-use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceView, Views};
+use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceStep, TraceView, Views};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -13,6 +13,7 @@ pub(super) struct TracePart<'a> {
     rest: Rest,
     /// The numbers of its runtime calls in the whole, in ascending order.
     calls: Vec<u32>,
+    steps: Vec<TraceStep>,
 }
 
 /// Which memory events and runtime calls belong to a part.
@@ -36,6 +37,17 @@ impl Rest {
             Rest::Rank(own) => *own == rank,
         }
     }
+
+    /// A step that a cut goes through is in both parts.
+    fn has_step(&self, step: &TraceStep) -> bool {
+        match self {
+            Rest::Time(time) => {
+                step.start_ns < time.end
+                    && (step.end_ns > time.start || time.contains(&step.start_ns))
+            }
+            Rest::Rank(own) => *own == step.rank,
+        }
+    }
 }
 
 impl<'a> TracePart<'a> {
@@ -45,9 +57,11 @@ impl<'a> TracePart<'a> {
             .filter(|(_, call)| rest.contains(call.start_ns, call.rank))
             .map(|(number, _)| number)
             .collect();
+        let steps = trace.steps().iter().filter(|step| rest.has_step(step));
         TracePart {
             trace,
             picked,
+            steps: steps.copied().collect(),
             rest,
             calls,
         }
@@ -157,5 +171,9 @@ impl TraceView for TracePart<'_> {
             let call = self.call(launch.call)?;
             Some(Launch { call, ..launch })
         }))
+    }
+
+    fn steps(&self) -> &[TraceStep] {
+        &self.steps
     }
 }

@@ -4,8 +4,9 @@ use super::Exporter;
 use super::json_text::{comma, number, printable};
 use super::timeline::{Timeline, row_name};
 use super::tracks::{Closed, Request, Tracks};
-use crate::model::{EntryView, TraceView};
-use std::collections::HashMap;
+use crate::model::{EntryView, TraceStep, TraceView};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter, Write};
 
 /// Writes speedscope's own format: a profile per thread, in nanoseconds, a frame per op name.
@@ -32,6 +33,7 @@ impl Exporter for Speedscope {
         for positions in timeline.by_thread() {
             file.thread(trace, &timeline, &positions)?;
         }
+        file.steps(trace.steps(), &timeline)?;
         if file.profiles == 0 {
             file.begin_profile("ops")?;
             file.end_profile(0)?;
@@ -88,7 +90,7 @@ impl<'a, W: Write> File<'a, W> {
                     end_ns: 0,
                 });
             }
-            let frame = self.frames.number(span.view.operation());
+            let frame = self.frames.number(Cow::Borrowed(span.view.operation()));
             lanes[place.track as usize].open(&mut self.out, frame, place.start_ns)?;
         }
         tracks.finish(&mut closed);
@@ -103,6 +105,44 @@ impl<'a, W: Write> File<'a, W> {
                 }
             }
             self.end_profile(lane.end_ns)?;
+        }
+        Ok(())
+    }
+
+    /// A profile for the steps of each rank, after those of the threads.
+    fn steps(
+        &mut self,
+        steps: &[TraceStep],
+        timeline: &Timeline<'a>,
+    ) -> io::Result<()> {
+        let mut by_rank: BTreeMap<Option<u32>, Vec<&TraceStep>> = BTreeMap::new();
+        for step in steps {
+            by_rank.entry(step.rank).or_default().push(step);
+        }
+        for (rank, steps) in by_rank {
+            match rank {
+                Some(rank) => self.begin_profile(&format!("rank {rank}: steps"))?,
+                None => self.begin_profile("steps")?,
+            }
+            let (mut events, mut end) = (0, 0);
+            for step in steps {
+                let start = timeline.since_origin(step.start_ns);
+                // What overlaps the step before it is cut: the events of a profile are in order.
+                let span = [start.max(end), (start + step.length_ns()).max(end)];
+                let name = format!("ProfilerStep#{}", step.number);
+                let frame = self.frames.number(Cow::Owned(name));
+                for (letter, at_ns) in ['O', 'C'].into_iter().zip(span) {
+                    let event = Event {
+                        letter,
+                        frame,
+                        at_ns,
+                    };
+                    event.write(&mut self.out, events)?;
+                    events += 1;
+                }
+                end = span[1];
+            }
+            self.end_profile(end)?;
         }
         Ok(())
     }
@@ -210,16 +250,18 @@ impl Event {
 /// The distinct names of ops, numbered as they are first seen.
 #[derive(Debug, Default)]
 struct Frames<'a> {
-    names: Vec<&'a str>,
-    numbers: HashMap<&'a str, usize>,
+    names: Vec<Cow<'a, str>>,
+    numbers: HashMap<Cow<'a, str>, usize>,
 }
 
 impl<'a> Frames<'a> {
-    fn number(&mut self, name: &'a str) -> usize {
-        *self.numbers.entry(name).or_insert_with(|| {
-            self.names.push(name);
-            self.names.len() - 1
-        })
+    fn number(&mut self, name: Cow<'a, str>) -> usize {
+        if let Some(&number) = self.numbers.get(&name) {
+            return number;
+        }
+        self.names.push(name.clone());
+        self.numbers.insert(name, self.names.len() - 1);
+        self.names.len() - 1
     }
 }
 

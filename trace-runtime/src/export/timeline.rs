@@ -47,6 +47,9 @@ impl<'a> Timeline<'a> {
         for event in trace.memory_events() {
             timeline.origin_ns = timeline.origin_ns.min(on_the_clock(event.at_ns));
         }
+        for step in trace.steps() {
+            timeline.origin_ns = timeline.origin_ns.min(on_the_clock(step.start_ns));
+        }
         if !sorted {
             timeline.sort();
         }

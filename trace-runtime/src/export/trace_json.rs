@@ -4,6 +4,7 @@ use super::Exporter;
 use crate::model::json_struct::Wire;
 use crate::model::memory::{EVENTS_KEY, EventLines};
 use crate::model::runtime_call::{CALLS_KEY, CallLines};
+use crate::model::trace_step::WireStep;
 use crate::model::view::thread_name_key;
 use crate::model::{SCHEMA_VERSION, TraceView};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -49,6 +50,11 @@ impl<T: TraceView + ?Sized> Serialize for Streamed<'_, T> {
         map.serialize_entry("entries", &Entries(self))?;
         map.serialize_entry("total_duration_us", &Wire(&self.trace.total_duration_us()))?;
         map.serialize_entry("metadata", &Metadata(self))?;
+        let steps = self.trace.steps();
+        if !steps.is_empty() {
+            let steps: Vec<WireStep> = steps.iter().map(WireStep::from).collect();
+            map.serialize_entry("steps", &steps)?;
+        }
         map.end()
     }
 }

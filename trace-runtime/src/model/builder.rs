@@ -9,6 +9,7 @@ use super::runtime_call::StoredCalls;
 use super::signature::{Fact, Role, push_number, push_tensor};
 use super::store::{Extra, NO_START, StoredChunk, Thread, TraceStore};
 use super::ticks::{ORIGIN, TickScale};
+use super::trace_step::{TraceStep, sort_steps};
 use super::view::EntryView;
 use super::{DType, Device, OpKind, Outcome};
 use std::collections::{BTreeMap, HashMap};
@@ -42,6 +43,7 @@ pub struct TraceStoreBuilder {
     pub(super) memory: Vec<StoredMemoryEvent>,
     pub(super) calls: StoredCalls,
     pub(super) metadata: HashMap<String, String>,
+    steps: Vec<TraceStep>,
     pub(super) total_us: Option<f64>,
     pub(super) dense: bool,
     words: Vec<usize>,
@@ -126,6 +128,7 @@ impl Default for TraceStoreBuilder {
             memory: Vec::new(),
             calls: StoredCalls::default(),
             metadata: HashMap::new(),
+            steps: Vec::new(),
             total_us: None,
             dense: true,
             words: Vec::new(),
@@ -171,6 +174,11 @@ impl TraceStoreBuilder {
         self.metadata.insert(key.into(), value.into());
     }
 
+    /// Adds a step of the program's loop; steps may come in any order.
+    pub fn step(&mut self, step: TraceStep) {
+        self.steps.push(step);
+    }
+
     /// Appends an entry and returns its index, which is its step.
     ///
     /// Fails only when the trace has more than 4 billion entries or 16 million distinct signatures.
@@ -195,7 +203,8 @@ impl TraceStoreBuilder {
     }
 
     /// The finished store.
-    pub fn finish(self) -> TraceStore {
+    pub fn finish(mut self) -> TraceStore {
+        sort_steps(&mut self.steps);
         let store = TraceStore {
             strings: self.interner.strings,
             signatures: self.interner.signatures,
@@ -210,6 +219,7 @@ impl TraceStoreBuilder {
             dense: self.dense,
             total_us: std::sync::OnceLock::new(),
             metadata: self.metadata,
+            steps: self.steps,
         };
         if let Some(total) = self.total_us {
             // The cell was made empty three lines ago.

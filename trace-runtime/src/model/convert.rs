@@ -26,6 +26,9 @@ impl TryFrom<&RecordedExecutionTrace> for TraceStore {
         builder.metadata.clone_from(&trace.metadata);
         builder.metadata.remove(EVENTS_KEY);
         builder.metadata.remove(CALLS_KEY);
+        for &step in &trace.steps {
+            builder.step(step);
+        }
         builder.total_us = Some(trace.total_duration_us);
         let mut store = builder.finish();
         for thread in &mut store.threads {
@@ -54,6 +57,7 @@ impl From<&TraceStore> for RecordedExecutionTrace {
             entries: entries(store),
             total_duration_us: store.total_duration_us(),
             metadata,
+            steps: store.steps().to_vec(),
         }
     }
 }

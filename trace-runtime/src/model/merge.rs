@@ -5,6 +5,7 @@ use super::error::{TraceError, TraceErrorKind};
 use super::memory::MemoryEvent;
 use super::runtime_call::{Launch, RuntimeCall};
 use super::store::TraceStore;
+use super::trace_step::TraceStep;
 use super::view::{TraceView, ns};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -36,6 +37,16 @@ impl TraceStore {
         let steps = push_entries(&mut builder, traces, &ranks, &offsets)?;
         push_memory(&mut builder, traces, &ranks, &offsets, &steps);
         push_calls(&mut builder, traces, &ranks, &offsets, &steps);
+        for (index, trace) in traces.iter().enumerate() {
+            for step in trace.steps() {
+                let at = |ns: i64| ns.saturating_add(offsets[index]);
+                builder.step(
+                    TraceStep::new(step.number, at(step.start_ns), at(step.end_ns))
+                        .with_rank(step.rank.or(ranks[index]))
+                        .with_thread(step.thread),
+                );
+            }
+        }
         builder.metadata = merged_facts(traces, &ranks);
         let clock = if offsets.iter().any(|&offset| offset != 0) || start_of(traces).is_some() {
             "wall clock"

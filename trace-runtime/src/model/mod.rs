@@ -22,6 +22,7 @@ pub(crate) mod store;
 mod stored_entry;
 mod tensor_view;
 mod trace;
+pub(crate) mod trace_step;
 pub(crate) mod view;
 pub(crate) mod whole_file;
 
@@ -40,4 +41,5 @@ pub use trace::{RecordedExecutionTrace, SCHEMA_VERSION};
 pub(crate) use trace_core::__engine::{chunk, interner, signature, ticks};
 #[doc(inline)]
 pub use trace_core::{DType, Device, DeviceName, OpKind, Outcome};
+pub use trace_step::TraceStep;
 pub use view::{EntryStorage, EntryView, TraceView, Views};

@@ -7,6 +7,7 @@ use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCalls, StoredTarget};
 use super::signature::Parts;
 use super::stored_entry::StoredEntry;
 use super::ticks::TickScale;
+use super::trace_step::{TraceStep, sort_steps};
 use super::view::{EntryStorage, EntryView, TraceView, Views, sealed};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -34,6 +35,7 @@ pub struct TraceStore {
     pub(super) dense: bool,
     pub(super) total_us: OnceLock<f64>,
     pub(super) metadata: HashMap<String, String>,
+    pub(super) steps: Vec<TraceStep>,
 }
 
 /// The rows of one thread, or a part of them.
@@ -101,6 +103,12 @@ impl TraceStore {
     /// Adds a fact about the run.
     pub fn insert_metadata(&mut self, key: impl Into<String>, value: impl Into<String>) {
         self.metadata.insert(key.into(), value.into());
+    }
+
+    /// Replaces the steps of the trace.
+    pub(crate) fn set_steps(&mut self, mut steps: Vec<TraceStep>) {
+        sort_steps(&mut steps);
+        self.steps = steps;
     }
 
     #[inline]
@@ -234,5 +242,9 @@ impl TraceView for TraceStore {
 
     fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_> {
         Box::new(self.calls.launches())
+    }
+
+    fn steps(&self) -> &[TraceStep] {
+        &self.steps
     }
 }

@@ -4,6 +4,7 @@ use super::entry::RecordedTraceEntry;
 use super::error::{TraceError, TraceErrorKind};
 use super::json_struct::{Read, Wire};
 use super::order::top_by;
+use super::trace_step::{TraceStep, WireStep};
 use super::whole_file::write_whole;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -27,6 +28,8 @@ pub struct RecordedExecutionTrace {
     pub total_duration_us: f64,
     /// What is known of the run.
     pub metadata: HashMap<String, String>,
+    /// The steps of the program's loop, earliest first; empty where it marked none.
+    pub steps: Vec<TraceStep>,
 }
 
 impl RecordedExecutionTrace {
@@ -151,6 +154,10 @@ impl Serialize for RecordedExecutionTrace {
         map.serialize_entry("entries", &self.entries)?;
         map.serialize_entry("total_duration_us", &Wire(&self.total_duration_us))?;
         map.serialize_entry("metadata", &Wire(&self.metadata))?;
+        if !self.steps.is_empty() {
+            let steps: Vec<WireStep> = self.steps.iter().map(WireStep::from).collect();
+            map.serialize_entry("steps", &steps)?;
+        }
         map.end()
     }
 }
@@ -177,7 +184,7 @@ impl<'de> serde::de::Visitor<'de> for TraceFields<'_> {
 
     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         use serde::de::Error as _;
-        let (mut entries, mut total, mut metadata) = (None, None, None);
+        let (mut entries, mut total, mut metadata, mut steps) = (None, None, None, None);
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             match &*key {
                 "schema_version" => check_version(map.next_value()?, self.newer)?,
@@ -188,6 +195,11 @@ impl<'de> serde::de::Visitor<'de> for TraceFields<'_> {
                 "metadata" if metadata.is_none() => {
                     metadata = Some(map.next_value::<Read<HashMap<_, _>>>()?.0);
                 }
+                "steps" if steps.is_none() => {
+                    let list: Vec<WireStep> = map.next_value()?;
+                    steps = Some(list.into_iter().map(TraceStep::from).collect());
+                }
+                "steps" => return Err(A::Error::duplicate_field("steps")),
                 "entries" => return Err(A::Error::duplicate_field("entries")),
                 "total_duration_us" => return Err(A::Error::duplicate_field("total_duration_us")),
                 "metadata" => return Err(A::Error::duplicate_field("metadata")),
@@ -200,6 +212,7 @@ impl<'de> serde::de::Visitor<'de> for TraceFields<'_> {
             entries: entries.ok_or_else(|| A::Error::missing_field("entries"))?,
             total_duration_us: total.ok_or_else(|| A::Error::missing_field("total_duration_us"))?,
             metadata: metadata.ok_or_else(|| A::Error::missing_field("metadata"))?,
+            steps: steps.unwrap_or_default(),
         })
     }
 }

@@ -7,6 +7,7 @@ use super::signature::Role;
 use super::stored_entry::StoredEntry;
 use super::tensor_view::Tensors;
 use super::trace::RecordedExecutionTrace;
+use super::trace_step::TraceStep;
 use super::{OpKind, Outcome, TraceStore};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -59,6 +60,9 @@ pub trait TraceView: sealed::Sealed {
     /// The runtime call that launched each entry on a device, in any order. A call is numbered by its
     /// position in [`runtime_calls`](Self::runtime_calls).
     fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_>;
+
+    /// The steps of the program's loop, earliest first; empty where it marked none.
+    fn steps(&self) -> &[TraceStep];
 }
 
 /// A [`TraceView`] that also lends its entries as its own type: `&RecordedTraceEntry` from a
@@ -190,6 +194,10 @@ impl TraceView for RecordedExecutionTrace {
 
     fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_> {
         Box::new(launches_in(&self.metadata))
+    }
+
+    fn steps(&self) -> &[TraceStep] {
+        &self.steps
     }
 }
 

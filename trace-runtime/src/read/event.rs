@@ -57,10 +57,12 @@ pub(super) struct Facts<'a> {
     pub(super) collective: Raw<'a>,
     pub(super) group: Raw<'a>,
     pub(super) group_ranks: Raw<'a>,
+    /// Of an annotation: the number of the step that it marks.
+    pub(super) step_number: Raw<'a>,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) const COUNT: usize = 13;
+    pub(super) const COUNT: usize = 14;
 
     pub(super) fn parts(&self) -> [Raw<'a>; Facts::COUNT] {
         [
@@ -77,6 +79,7 @@ impl<'a> Facts<'a> {
             self.collective,
             self.group,
             self.group_ranks,
+            self.step_number,
         ]
     }
 
@@ -96,6 +99,7 @@ impl<'a> Facts<'a> {
             collective,
             group,
             group_ranks,
+            step_number,
         ] = parts;
         Facts {
             input_dims,
@@ -111,6 +115,7 @@ impl<'a> Facts<'a> {
             collective,
             group,
             group_ranks,
+            step_number,
         }
     }
 }
@@ -141,6 +146,7 @@ pub(super) enum Field {
     Collective,
     Group,
     GroupRanks,
+    StepNumber,
     Sequence,
     Stream,
     Correlation,
@@ -195,6 +201,7 @@ impl Field {
             b"Collective name" => Field::Collective,
             b"Process Group Name" => Field::Group,
             b"Process Group Ranks" => Field::GroupRanks,
+            b"step_num" => Field::StepNumber,
             b"Seq" => Field::Sequence,
             b"stream" => Field::Stream,
             b"correlation" => Field::Correlation,
@@ -288,6 +295,7 @@ impl<'a> Event<'a> {
             Field::Collective => &mut facts.collective,
             Field::Group => &mut facts.group,
             Field::GroupRanks => &mut facts.group_ranks,
+            Field::StepNumber => &mut facts.step_number,
             Field::Sequence => &mut args.sequence,
             Field::Stream => &mut args.stream,
             Field::Correlation => &mut args.correlation,

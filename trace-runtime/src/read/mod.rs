@@ -31,6 +31,8 @@ mod places;
 mod reader;
 mod recognize;
 mod scanner;
+mod step_names;
+mod steps;
 mod tensor_list;
 mod texts;
 mod window;

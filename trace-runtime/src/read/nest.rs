@@ -7,9 +7,11 @@ use super::hash::FastHash;
 use super::header::FileHeader;
 use super::places::{LaneOf, Places};
 use super::reader::Reader;
+use super::steps::Steps;
 use crate::model::collective_keys::SEQUENCE;
 use crate::model::{
-    Launch, MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStore,
+    Launch, MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStep,
+    TraceStore,
     TraceStoreBuilder,
 };
 use std::cmp::Reverse;
@@ -41,6 +43,7 @@ pub(super) fn build(
         ..
     } = collected;
     let base = finish_rows(&mut rows, &memory);
+    let steps = Steps::find(&rows, &ops, &places);
     rows.sort_by_key(|row| (row.start, Reverse(row.end)));
     memory.sort_by_key(|event| event.at);
 
@@ -60,6 +63,7 @@ pub(super) fn build(
             .map(|op| Some(ops.collective(op)).filter(|facts| !facts.is_empty()))
             .collect(),
         sequences,
+        steps,
         builder,
         base,
         threads,
@@ -91,6 +95,9 @@ pub(super) fn build(
     }
 
     let mut builder = sweep.builder;
+    for step in sweep.steps.found() {
+        builder.step(step);
+    }
     builder.total_duration_us(sweep.total_ns as f64 / 1000.0);
     builder.metadata("read.base_ns", base.to_string());
     builder.metadata("read.events", events.to_string());
@@ -141,6 +148,7 @@ struct Sweep {
     /// By op: the facts about the collective that it is part of.
     collectives: Vec<Option<BTreeMap<String, String>>>,
     sequences: HashMap<(u32, i64), u64, FastHash>,
+    steps: Steps,
     /// By lane: the rows that may contain later ones, outermost first.
     open: Vec<Vec<Open>>,
     /// The runtime call of each correlation.
@@ -181,6 +189,10 @@ impl Sweep {
     fn row(&mut self, row: &EventRow) -> Result<Option<&'static str>, TraceError> {
         let lane = self.places.lanes()[row.lane as usize];
         self.follow_arrows(row.start);
+        if self.steps.marks(row.op) {
+            self.take_step(row, lane);
+            return Ok(None);
+        }
         if self.hides.contains(&(lane.lane, true)) {
             if lane.lane == Lane::Python {
                 return Ok(Some("interpreter frames"));
@@ -232,6 +244,16 @@ impl Sweep {
             });
         }
         Ok(None)
+    }
+
+    /// Keeps a row that marks a step beside the entries.
+    fn take_step(&mut self, row: &EventRow, lane: LaneOf) {
+        let own_rank = self.places.rank(lane.place);
+        let at = |time: i64| time.saturating_sub(self.base);
+        let step = TraceStep::new(0, at(row.start), at(row.end))
+            .with_rank(own_rank.or(self.rank))
+            .with_thread(self.builder.thread_id(self.threads[row.lane as usize]));
+        self.steps.take(row, own_rank, step);
     }
 
     /// The metadata of a row that is part of a collective; empty for other rows.

@@ -3,6 +3,8 @@
 use super::category::{Category, Lane, device_kind};
 use super::event::Facts;
 use super::scanner::Raw;
+use super::step_names::{Family, StepName};
+use super::steps::may_mark;
 use super::tensor_list::TensorList;
 use super::texts::Texts;
 use crate::model::collective_keys as keys;
@@ -66,6 +68,25 @@ impl Ops {
         .filter(|(_, value)| !value.is_empty())
         .map(|(key, value)| (key.to_owned(), value.text().into_owned()))
         .collect()
+    }
+
+    /// The ops that mark a step, with the step.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (u32, StepName)> {
+        (0..)
+            .zip(&self.distinct)
+            .filter(|(_, (lane, _))| may_mark(*lane))
+            .filter_map(|(id, _)| {
+                let [_, name, facts @ ..] = self.texts.parts::<PARTS>(id);
+                let argument = Facts::from_parts(facts).step_number.number();
+                let step = match argument {
+                    Some(number) => Some(StepName {
+                        family: Family::Argument,
+                        number: Some(number),
+                    }),
+                    None => StepName::of(&name.text()),
+                };
+                Some((id, step?))
+            })
     }
 
     /// Adds every op to the store being built, and returns their signatures. `thread` is any thread of

@@ -12,7 +12,7 @@ use super::tensor_list::TensorList;
 use super::{TraceError, TraceStore};
 use crate::model::{
     MemoryEvent, NewEntry, OpKind, Outcome, RecordedTraceEntry, SignatureIndex, ThreadIndex,
-    TraceStoreBuilder, WholeRow,
+    TraceStep, TraceStoreBuilder, WholeRow,
 };
 use std::collections::HashMap;
 
@@ -113,6 +113,10 @@ impl OwnTrace {
     fn take(&mut self, event: &OwnEvent<'_>, scanner: &Scanner<'_>) -> Result<(), Fault> {
         match (event.phase.0, event.name.0) {
             (b"X", _) if event.category == Raw(b"cpu_op") => self.entry(event, scanner),
+            (b"X", name) if event.category == Raw(b"user_annotation") => {
+                self.step(event, name);
+                Ok(())
+            }
             (b"M", b"process_name") => {
                 let rank = event.args.name.0.strip_prefix(b"rank ");
                 let rank = rank.and_then(|rank| Raw(rank).number());
@@ -128,6 +132,22 @@ impl OwnTrace {
             }
             (b"i", b"[memory]") => self.memory(event, scanner),
             _ => Ok(()),
+        }
+    }
+
+    fn step(&mut self, event: &OwnEvent<'_>, name: &[u8]) {
+        let number = name.strip_prefix(b"ProfilerStep#").map(Raw);
+        if let (Some(number), Some(start), Some(length)) = (
+            number.and_then(Raw::number),
+            Micros::parse(event.time.0),
+            Micros::parse(event.duration.0),
+        ) {
+            let start = start.ns.saturating_add(self.origin_ns);
+            let end = start.saturating_add(length.ns);
+            let step = TraceStep::new(number, start, end)
+                .with_rank(self.rank(event))
+                .with_thread(event.args.thread.number());
+            self.builder.step(step);
         }
     }
 

@@ -83,7 +83,7 @@ impl<'a> OwnEvent<'a> {
 
     fn is_needed(&self) -> bool {
         match self.phase.0 {
-            b"X" => self.category == Raw(b"cpu_op"),
+            b"X" => self.category == Raw(b"cpu_op") || self.category == Raw(b"user_annotation"),
             b"M" | b"i" => true,
             _ => false,
         }

@@ -8,6 +8,7 @@ mod live_trace;
 mod recorder;
 mod schedule;
 mod session;
+mod step_marks;
 
 pub use builder::SessionBuilder;
 pub use recorder::{TraceRecorder, with_recorder};

@@ -3,6 +3,7 @@
 use super::builder::SessionBuilder;
 use super::recorder;
 use super::schedule::{Phase, Schedule};
+use super::step_marks::StepMarks;
 use crate::model::assemble::assemble;
 use crate::model::{RecordedExecutionTrace, TraceStore};
 use std::collections::HashMap;
@@ -48,6 +49,7 @@ pub struct Session {
     output: Option<PathBuf>,
     unreachable_before: u64,
     is_over: bool,
+    steps: StepMarks,
 }
 
 /// What a builder hands to a session.
@@ -123,15 +125,23 @@ impl Session {
             output: settings.output,
             unreachable_before: state::unreachable_ops(),
             is_over: false,
+            steps: StepMarks::default(),
         };
+        session.steps.begin(session.running.base);
         session.enter_phase();
         Ok(session)
     }
 
-    /// The end of one step of a training or serving loop; moves a
-    /// [schedule](SessionBuilder::schedule) on. Without one it does nothing.
+    /// Marks the end of one step of a training or serving loop; the next step begins.
+    ///
+    /// The trace has the step as a [`TraceStep`](crate::TraceStep), from the step before it (or the start of the
+    /// session) to this call, for all threads. Steps are numbered from 0. Time after the last call is in no step.
+    /// With a [schedule](SessionBuilder::schedule) this moves it on, and only the steps that it keeps are in the
+    /// trace.
     pub fn step(&mut self) {
         let before = self.schedule.phase();
+        let now = self.running.clock.now();
+        self.steps.end(now, before == Phase::Active);
         self.schedule.step();
         if self.schedule.phase() != before {
             self.enter_phase();
@@ -161,12 +171,10 @@ impl Session {
         let rows = logs.iter().map(|log| log.copy()).collect();
         let interner = self.running.shared.signatures.with(|known| known.clone());
         let metadata = self.describe(&logs);
-        assemble(
-            rows,
-            interner,
-            self.running.clock.scale(self.running.base),
-            metadata,
-        )
+        let scale = self.running.clock.scale(self.running.base);
+        let mut store = assemble(rows, interner, scale, metadata);
+        store.set_steps(self.steps.steps(scale, self.rank()));
+        store
     }
 
     /// Ends recording and returns the trace. If the session was asked to write a file and could not,
@@ -194,6 +202,7 @@ impl Session {
         let interner = self.running.shared.signatures.take();
         let scale = self.running.clock.scale(self.running.base);
         let mut store = assemble(rows, interner, scale, metadata);
+        store.set_steps(self.steps.steps(scale, self.rank()));
         if let Some(path) = &self.output
             && let Err(error) = RecordedExecutionTrace::from(&store).write(path)
         {
@@ -212,7 +221,14 @@ impl Session {
         if left_out > 0 {
             metadata.insert("sampled_out".into(), left_out.to_string());
         }
+        if self.steps.dropped() > 0 {
+            metadata.insert("steps_dropped".into(), self.steps.dropped().to_string());
+        }
         metadata
+    }
+
+    fn rank(&self) -> Option<u32> {
+        self.running.shared.rank
     }
 }
 

@@ -8,7 +8,7 @@ use crate::export::timeline::Timeline;
 use crate::model::json_struct::Wire;
 use crate::model::memory::EVENTS_KEY;
 use crate::model::runtime_call::{CALLS_KEY, CallLines};
-use crate::model::{EntryView, MemoryEvent, TraceView};
+use crate::model::{EntryView, MemoryEvent, TraceStep, TraceView};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -136,6 +136,18 @@ impl<W: Write> Events<W> {
         }
         if self.processes.get(&at.row.pid) != Some(&view.rank()) {
             self.number_or_null(",\"rank\":", view.rank().map(u64::from))?;
+        }
+        self.out.write_all(b"}}")
+    }
+
+    /// A step as `torch.profiler` annotates it, which HTA and Perfetto know.
+    pub(super) fn step(&mut self, row: Row, step: &TraceStep, start_ns: u64) -> io::Result<()> {
+        let name = format!("ProfilerStep#{}", step.number);
+        let what = ("user_annotation", "", name.as_str());
+        self.complete(what, row, start_ns, step.length_ns())?;
+        self.number_or_null("\"thread\":", step.thread)?;
+        if self.processes.get(&row.pid) != Some(&step.rank) {
+            self.number_or_null(",\"rank\":", step.rank.map(u64::from))?;
         }
         self.out.write_all(b"}}")
     }

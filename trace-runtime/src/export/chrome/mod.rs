@@ -81,6 +81,14 @@ impl Exporter for ChromeTrace {
         let mut memory = OutputBytes::default();
         let watched = trace.memory_events().next().is_some();
         let mut handed_off = HashMap::new();
+        for step in trace.steps() {
+            let (row, first) = rows.steps(step.rank.unwrap_or(0));
+            if first {
+                events.name_row(row, step.rank, "steps")?;
+            }
+            let start = timeline.since_origin(step.start_ns);
+            events.step(row, step, start)?;
+        }
         for span in timeline.spans() {
             let view = span.view;
             let at = rows.place(&span, &mut closed);

@@ -37,6 +37,8 @@ pub(super) struct Rows<'a> {
     stream_count: HashMap<u32, u32>,
     /// By process: the row of what its allocators said.
     memory: HashMap<u32, Row>,
+    /// By process: the row of its steps.
+    steps: HashMap<u32, Row>,
     next_tid: u64,
 }
 
@@ -54,6 +56,7 @@ impl<'a> Rows<'a> {
             streams: HashMap::new(),
             stream_count: HashMap::new(),
             memory: HashMap::new(),
+            steps: HashMap::new(),
             next_tid: MADE_UP_TIDS,
         }
     }
@@ -111,6 +114,18 @@ impl<'a> Rows<'a> {
         let tid = self.new_tid();
         let row = Row { pid, tid };
         self.memory.insert(pid, row);
+        (row, true)
+    }
+
+    /// The row of the steps of a process, and whether it is new. A row of their own, because ops may begin in one step
+    /// and end in the next, and spans on one row must nest.
+    pub(super) fn steps(&mut self, pid: u32) -> (Row, bool) {
+        if let Some(&row) = self.steps.get(&pid) {
+            return (row, false);
+        }
+        let tid = self.new_tid();
+        let row = Row { pid, tid };
+        self.steps.insert(pid, row);
         (row, true)
     }
 

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `step` | `INT64` | where the op stands in the order in which ops began |
 //! | `parent` | `INT64`, nullable | the step of the op that it ran inside of |
+//! | `in_step` | `INT64`, nullable | the number of the step of the program's loop that it belongs to |
 //! | `rank` | `INT32`, nullable | |
 //! | `thread` | `INT64`, nullable | |
 //! | `operation` | `STRING` | |
@@ -46,7 +47,7 @@ mod table;
 
 use super::Exporter;
 use super::json_text::{comma, shapes, string};
-use crate::analyze::{OpRow, by_shape};
+use crate::analyze::{OpRow, by_shape, step_of_entries};
 use crate::model::{EntryView, Tensors, TraceView};
 use std::io::{self, Write};
 use table::{Column, TableRow, Value, write_table};
@@ -57,7 +58,16 @@ pub struct ParquetEntries;
 
 impl Exporter for ParquetEntries {
     fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
-        write_table(ENTRY_COLUMNS, trace.views(), out)
+        let step_of = step_of_entries(trace);
+        let rows = trace.views().enumerate().map(|(index, view)| EntryRow {
+            view,
+            in_step: step_of
+                .get(index)
+                .copied()
+                .flatten()
+                .map(|step| trace.steps()[step].number),
+        });
+        write_table(ENTRY_COLUMNS, rows, out)
     }
 
     fn extension(&self) -> &'static str {
@@ -82,6 +92,7 @@ impl Exporter for ParquetShapes {
 const ENTRY_COLUMNS: &[Column] = &[
     Column::number("step"),
     Column::number("parent").nullable(),
+    Column::number("in_step").nullable(),
     Column::small_number("rank").nullable(),
     Column::number("thread").nullable(),
     Column::text("operation"),
@@ -101,6 +112,21 @@ const ENTRY_COLUMNS: &[Column] = &[
     Column::number("bytes_moved").nullable(),
     Column::text("meta").nullable(),
 ];
+
+/// An entry, and the number of the step that it belongs to.
+struct EntryRow<'a> {
+    view: EntryView<'a>,
+    in_step: Option<u64>,
+}
+
+impl TableRow for EntryRow<'_> {
+    fn value(&self, column: &str) -> Option<Value<'_>> {
+        match column {
+            "in_step" => self.in_step.map(Value::count),
+            _ => self.view.value(column),
+        }
+    }
+}
 
 impl TableRow for EntryView<'_> {
     fn value(&self, column: &str) -> Option<Value<'_>> {

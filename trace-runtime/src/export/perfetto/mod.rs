@@ -9,7 +9,7 @@ use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, Sample, allocated};
 use super::timeline::{ThreadKey, Timeline, row_name};
 use super::tracks::{Closed, Request, Tracks};
-use crate::model::{EntryView, TraceView};
+use crate::model::{EntryView, TraceStep, TraceView};
 use annotations::Annotations;
 use handoffs::{Arrows, Handoffs};
 use packets::{EventType, Packets, Pool};
@@ -40,6 +40,7 @@ impl Exporter for PerfettoTrace {
         let mut closed: Vec<Closed> = Vec::new();
         let mut memory = OutputBytes::default();
         let watched = trace.memory_events().next().is_some();
+        file.steps(trace.steps(), &timeline)?;
         for span in timeline.spans() {
             let view = span.view;
             let key = ThreadKey::of(&view);
@@ -124,6 +125,40 @@ impl<W: Write> File<W> {
                     event.fixed64(TERMINATING_FLOW_IDS, view.step() as u64);
                 }
             })
+    }
+
+    /// A track of steps for each rank.
+    fn steps(
+        &mut self,
+        steps: &[TraceStep],
+        timeline: &Timeline<'_>,
+    ) -> io::Result<()> {
+        const CATEGORY_IIDS: u32 = 3;
+        const NAME_IID: u32 = 10;
+        let mut tracks: HashMap<Option<u32>, u64> = HashMap::new();
+        for step in steps {
+            let track = match tracks.get(&step.rank) {
+                Some(&track) => track,
+                None => {
+                    let group = self.rank(step.rank)?;
+                    let uuid = self.new_uuid();
+                    self.packets.track(uuid, Some(group), "steps")?;
+                    tracks.insert(step.rank, uuid);
+                    uuid
+                }
+            };
+            let category = self.packets.intern(Pool::Categories, "step");
+            let name = format!("ProfilerStep#{}", step.number);
+            let name = self.packets.intern(Pool::Names, &name);
+            let start = timeline.since_origin(step.start_ns);
+            self.packets
+                .event(start, track, EventType::Begin, |event| {
+                    event.number(CATEGORY_IIDS, category);
+                    event.number(NAME_IID, name);
+                })?;
+            self.end(start.saturating_add(step.length_ns()), track)?;
+        }
+        Ok(())
     }
 
     fn end(&mut self, time_ns: u64, track: u64) -> io::Result<()> {

@@ -1,0 +1,269 @@
+//! Steps of a loop are a column of a trace, not ops: read from annotations, recorded, carried by every format.
+
+use proptest::prelude::*;
+use trace_runtime::analyze::{call_tree, step_of_entries};
+use trace_runtime::{Session, TraceStep, TraceStore, TraceView, read, traced_op};
+
+fn chrome(events: &[String]) -> TraceStore {
+    let json = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
+    read::from_slice(json.as_bytes()).unwrap()
+}
+
+fn event(cat: &str, name: &str, tid: u32, (start, end): (u32, u32), args: &str) -> String {
+    let length = end - start;
+    format!(
+        r#"{{"ph": "X", "cat": "{cat}", "name": "{name}", "pid": 1, "tid": {tid}, "ts": {start}, "dur": {length},
+            "args": {{{args}}}}}"#
+    )
+}
+
+fn annotation(name: &str, span: (u32, u32)) -> String {
+    event("user_annotation", name, 1, span, "")
+}
+
+fn op(name: &str, span: (u32, u32)) -> String {
+    event("cpu_op", name, 1, span, "")
+}
+
+fn numbers(trace: &TraceStore) -> Vec<u64> {
+    trace.steps().iter().map(|step| step.number).collect()
+}
+
+fn names(trace: &TraceStore) -> Vec<&str> {
+    trace.views().map(|view| view.operation()).collect()
+}
+
+#[test]
+fn annotations_of_steps_are_steps_and_their_children_roots() {
+    let trace = chrome(&[
+        annotation("ProfilerStep#5", (0, 100)),
+        op("aten::linear", (10, 50)),
+        op("aten::mm", (20, 40)),
+        annotation("ProfilerStep#6", (100, 230)),
+        op("aten::linear", (110, 150)),
+        event("gpu_user_annotation", "ProfilerStep#6", 7, (120, 220), ""),
+    ]);
+    assert_eq!(
+        trace.steps(),
+        [
+            TraceStep::new(5, 0, 100_000).with_thread(Some(1)),
+            TraceStep::new(6, 100_000, 230_000).with_thread(Some(1)),
+        ]
+    );
+    let parents: Vec<_> = trace
+        .views()
+        .map(|view| (view.operation(), view.parent()))
+        .collect();
+    let expected = [
+        ("aten::linear", None),
+        ("aten::mm", Some(0)),
+        ("aten::linear", None),
+    ];
+    assert_eq!(parents, expected);
+    // 40 µs in each step; the time of the steps themselves is not the time of an op.
+    assert_eq!(trace.total_duration_us(), 80.0);
+    let roots: Vec<_> = call_tree(&trace)
+        .nodes
+        .into_iter()
+        .filter(|node| node.depth == 0)
+        .map(|node| (node.operation, node.count))
+        .collect();
+    assert_eq!(roots, [("aten::linear".to_owned(), 2)]);
+}
+
+#[test]
+fn steps_without_a_number_are_counted() {
+    let trace = chrome(&[
+        annotation("ProfilerStep*", (100, 200)),
+        annotation("ProfilerStep*", (0, 100)),
+        op("x", (0, 1)),
+    ]);
+    assert_eq!(numbers(&trace), [0, 1]);
+    assert_eq!(trace.steps()[1].start_ns, 100_000);
+}
+
+#[test]
+fn step_markers_of_jax_are_steps() {
+    let trace = chrome(&[
+        event("", "train", 1, (0, 100), r#""step_num": "17""#),
+        event("", "PjitFunction(update)", 1, (10, 90), ""),
+    ]);
+    assert_eq!(numbers(&trace), [17]);
+    assert_eq!(names(&trace), ["PjitFunction(update)"]);
+}
+
+#[test]
+fn the_profilers_steps_come_before_the_programs_own() {
+    let trace = chrome(&[
+        annotation("ProfilerStep#1", (0, 100)),
+        annotation("iteration 40", (5, 95)),
+        op("x", (10, 20)),
+    ]);
+    assert_eq!(numbers(&trace), [1]);
+    assert_eq!(names(&trace), ["iteration 40", "x"]);
+}
+
+#[test]
+fn of_two_loops_the_outer_one_has_the_steps() {
+    let trace = chrome(&[
+        annotation("iteration 1", (0, 100)),
+        annotation("step 0", (10, 40)),
+        annotation("step 1", (50, 90)),
+        annotation("iteration 2", (100, 190)),
+    ]);
+    assert_eq!(numbers(&trace), [1, 2]);
+    assert_eq!(names(&trace), ["step 0", "step 1"]);
+}
+
+#[test]
+fn one_thread_of_a_rank_counts_its_steps() {
+    let trace = chrome(&[
+        annotation("step 1", (0, 100)),
+        event("user_annotation", "step 1", 2, (0, 10), ""),
+        op("x", (10, 20)),
+    ]);
+    assert_eq!((trace.steps().len(), trace.steps()[0].thread), (1, Some(1)));
+    assert_eq!(names(&trace), ["x"]);
+}
+
+#[test]
+fn device_work_belongs_to_the_step_that_launched_it() {
+    let launch = |at: u32, id: u32| {
+        let args = format!(r#""correlation": {id}"#);
+        event("cuda_runtime", "cudaLaunchKernel", 1, (at, at + 2), &args)
+    };
+    let kernel = |span, id: u32| {
+        let args = format!(r#""device": 0, "stream": 7, "correlation": {id}"#);
+        event("kernel", "gemm", 7, span, &args)
+    };
+    let trace = chrome(&[
+        annotation("ProfilerStep#1", (0, 100)),
+        op("mm", (80, 95)),
+        launch(85, 1),
+        annotation("ProfilerStep#2", (100, 200)),
+        kernel((120, 180), 1),
+        op("mm", (190, 199)),
+        launch(191, 2),
+        kernel((250, 260), 2),
+        op("after", (300, 310)),
+    ]);
+    let steps: Vec<_> = trace
+        .views()
+        .zip(step_of_entries(&trace))
+        .map(|(view, step)| {
+            (
+                view.operation(),
+                step.map(|step| trace.steps()[step].number),
+            )
+        })
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            ("mm", Some(1)),
+            ("gemm", Some(1)),
+            ("mm", Some(2)),
+            ("gemm", Some(2)),
+            ("after", None),
+        ]
+    );
+}
+
+#[test]
+fn merged_ranks_keep_their_steps() {
+    let rank = |rank: u32| {
+        let json = format!(
+            r#"{{"distributedInfo": {{"rank": {rank}}}, "traceEvents": [{}, {}]}}"#,
+            annotation("ProfilerStep#3", (0, 100)),
+            op("x", (rank, 50)),
+        );
+        read::from_slice(json.as_bytes()).unwrap()
+    };
+    let both = TraceStore::merge(&[rank(0), rank(1)]).unwrap();
+    let found: Vec<_> = both
+        .steps()
+        .iter()
+        .map(|step| (step.rank, step.number))
+        .collect();
+    assert_eq!(found, [(Some(0), 3), (Some(1), 3)]);
+}
+
+#[traced_op]
+fn forward(x: &[f32]) -> f32 {
+    x.iter().sum()
+}
+
+/// Sessions do not nest, and tests run side by side: all that needs one is here.
+#[test]
+fn a_session_records_its_steps() {
+    let mut session = Session::builder().rank(2, 4).start().unwrap();
+    for _ in 0..3 {
+        forward(&[1.0, 2.0]);
+        session.step();
+    }
+    forward(&[1.0]);
+    assert_eq!(session.snapshot().steps().len(), 3);
+    let trace = session.finish();
+    assert_eq!(trace.steps.len(), 3);
+    assert_eq!(trace.steps[0].start_ns, 0);
+    for (index, pair) in trace.steps.windows(2).enumerate() {
+        assert_eq!((pair[0].number, pair[0].rank), (index as u64, Some(2)));
+        assert_eq!(pair[0].end_ns, pair[1].start_ns);
+    }
+    let steps = step_of_entries(&trace);
+    assert_eq!(steps, [Some(0), Some(1), Some(2), None]);
+
+    let mut session = Session::builder().schedule(1, 1, 2, 1).start().unwrap();
+    for _ in 0..6 {
+        forward(&[1.0, 2.0]);
+        session.step();
+    }
+    let trace = session.finish();
+    let numbers: Vec<_> = trace.steps.iter().map(|step| step.number).collect();
+    assert_eq!(numbers, [2, 3], "only the steps that were kept");
+    assert_eq!(step_of_entries(&trace), [Some(0), Some(1)]);
+}
+
+#[test]
+fn steps_are_an_optional_key_of_the_json() {
+    let bare = r#"{"entries": [], "total_duration_us": 0.0, "metadata": {}}"#;
+    let trace = trace_runtime::RecordedExecutionTrace::from_json(bare).unwrap();
+    assert!(trace.steps.is_empty());
+    assert!(!trace.to_json().unwrap().contains("steps"));
+    let with = r#"{"entries": [], "total_duration_us": 0.0, "metadata": {},
+        "steps": [{"number": 7, "start_us": 1.5, "duration_us": 0.25, "later": true}]}"#;
+    let trace = trace_runtime::RecordedExecutionTrace::from_json(with).unwrap();
+    assert_eq!(trace.steps, [TraceStep::new(7, 1_500, 1_750)]);
+}
+
+proptest! {
+    /// An annotation is a step or an entry, and nothing is lost.
+    #[test]
+    fn every_annotation_is_an_entry_or_a_step(
+        marks in prop::collection::vec(
+            (prop::sample::select(vec!["ProfilerStep#", "step ", "iter_", "Iteration: ", "step", "x#", ""]), 0u64..50),
+            1..12,
+        ),
+    ) {
+        let events: Vec<_> = (0u32..)
+            .zip(&marks)
+            .map(|(at, (word, number))| annotation(&format!("{word}{number}"), (at * 100, at * 100 + 90)))
+            .collect();
+        let trace = chrome(&events);
+        prop_assert_eq!(trace.len() + trace.steps().len(), marks.len());
+        let family = ["ProfilerStep#", "step ", "iter_", "Iteration: "];
+        if let Some(chosen) = trace.steps().first() {
+            let position = usize::try_from(chosen.start_ns / 100_000).unwrap();
+            // One family has all its annotations as steps, and no other has any.
+            let (word, _) = marks.iter().skip(position).next().unwrap();
+            prop_assert!(family.contains(word));
+            let expected: Vec<u64> = marks.iter().filter(|mark| mark.0 == *word).map(|mark| mark.1).collect();
+            prop_assert_eq!(numbers(&trace), expected);
+            if marks.iter().any(|mark| mark.0 == "ProfilerStep#") {
+                prop_assert_eq!(*word, "ProfilerStep#");
+            }
+        } else {
+            prop_assert!(!marks.iter().any(|mark| family.contains(&mark.0)));
+        }
+    }
+}

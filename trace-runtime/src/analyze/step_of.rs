@@ -1,0 +1,85 @@
+//! Which step each entry belongs to.
+
+use super::nesting::parent_index;
+use super::device_time::is_accelerator;
+use crate::model::{EntryView, TraceStep, TraceView};
+use std::collections::{BTreeMap, HashMap};
+
+/// The steps of each rank, by start.
+#[derive(Debug)]
+pub(crate) struct StepsByRank<'a> {
+    /// With the index of each step in [`TraceView::steps`].
+    by_rank: BTreeMap<Option<u32>, Vec<(usize, &'a TraceStep)>>,
+}
+
+impl<'a> StepsByRank<'a> {
+    pub(crate) fn of<T: TraceView + ?Sized>(trace: &'a T) -> StepsByRank<'a> {
+        let mut by_rank: BTreeMap<_, Vec<(usize, &TraceStep)>> = BTreeMap::new();
+        for (index, step) in trace.steps().iter().enumerate() {
+            by_rank.entry(step.rank).or_default().push((index, step));
+        }
+        for steps in by_rank.values_mut() {
+            steps.sort_by_key(|(_, step)| step.start_ns);
+        }
+        StepsByRank { by_rank }
+    }
+
+    /// The step of a rank that a moment is in: of several, the one that began last.
+    pub(crate) fn at(&self, rank: Option<u32>, at_ns: i64) -> Option<usize> {
+        let steps = self.by_rank.get(&rank)?;
+        let until = steps.partition_point(|(_, step)| step.start_ns <= at_ns);
+        let (index, step) = steps.get(until.checked_sub(1)?)?;
+        step.contains(at_ns).then_some(*index)
+    }
+}
+
+/// For each entry the index of its step in [`TraceView::steps`], or `None`; empty where the trace has no steps.
+///
+/// An entry belongs to the step of its rank in which it began. Work on a device belongs to the step in which the
+/// runtime call that launched it began, even if it runs later; where the trace does not have that call, to the step of
+/// the op that launched it; where it has neither, to the step in which the work began. An op that began before the
+/// first step, or without a start, belongs to none, whatever runs inside it.
+pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
+    if trace.steps().is_empty() {
+        return Vec::new();
+    }
+    let steps = StepsByRank::of(trace);
+    let launched = launch_times(trace);
+    let mut found: Vec<Option<usize>> = Vec::with_capacity(trace.entry_count());
+    for (index, view) in trace.views().enumerate() {
+        let step = match launched.get(&view.step()) {
+            Some(&call_start) => steps.at(view.rank(), call_start),
+            None => match launching_op(trace, index, &view) {
+                Some(op) => found[op],
+                None => view
+                    .start_ns()
+                    .and_then(|start| steps.at(view.rank(), start)),
+            },
+        };
+        found.push(step);
+    }
+    found
+}
+
+/// When the runtime call that launched an entry began, by the `step` of the entry.
+fn launch_times<T: TraceView + ?Sized>(trace: &T) -> HashMap<usize, i64> {
+    let starts: Vec<i64> = trace.runtime_calls().map(|call| call.start_ns).collect();
+    trace
+        .launches()
+        .filter_map(|launch| Some((launch.step, *starts.get(launch.call)?)))
+        .collect()
+}
+
+/// The op that launched work on a device.
+fn launching_op<T: TraceView + ?Sized>(
+    trace: &T,
+    index: usize,
+    view: &EntryView<'_>,
+) -> Option<usize> {
+    if !is_accelerator(view) {
+        return None;
+    }
+    let parent = parent_index(trace, index, view)?;
+    let above = trace.view(parent);
+    (above.rank() == view.rank()).then_some(parent)
+}
