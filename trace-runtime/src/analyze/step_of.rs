@@ -1,7 +1,7 @@
 //! Which step each entry belongs to.
 
-use super::nesting::parent_index;
 use super::device_time::is_accelerator;
+use super::nesting::parent_index;
 use crate::model::{EntryView, TraceStep, TraceView};
 use std::collections::{BTreeMap, HashMap};
 

@@ -11,8 +11,7 @@ use super::steps::Steps;
 use crate::model::collective_keys::SEQUENCE;
 use crate::model::{
     Launch, MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStep,
-    TraceStore,
-    TraceStoreBuilder,
+    TraceStore, TraceStoreBuilder,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
