@@ -110,11 +110,7 @@ impl<'a, W: Write> File<'a, W> {
     }
 
     /// A profile for the steps of each rank, after those of the threads.
-    fn steps(
-        &mut self,
-        steps: &[TraceStep],
-        timeline: &Timeline<'a>,
-    ) -> io::Result<()> {
+    fn steps(&mut self, steps: &[TraceStep], timeline: &Timeline<'a>) -> io::Result<()> {
         let mut by_rank: BTreeMap<Option<u32>, Vec<&TraceStep>> = BTreeMap::new();
         for step in steps {
             by_rank.entry(step.rank).or_default().push(step);

@@ -128,11 +128,7 @@ impl<W: Write> File<W> {
     }
 
     /// A track of steps for each rank.
-    fn steps(
-        &mut self,
-        steps: &[TraceStep],
-        timeline: &Timeline<'_>,
-    ) -> io::Result<()> {
+    fn steps(&mut self, steps: &[TraceStep], timeline: &Timeline<'_>) -> io::Result<()> {
         const CATEGORY_IIDS: u32 = 3;
         const NAME_IID: u32 = 10;
         let mut tracks: HashMap<Option<u32>, u64> = HashMap::new();
