@@ -65,7 +65,12 @@ fn named_future(x: &Tensor) -> Ready<Tensor> {
 }
 
 #[traced_op]
-fn impl_future_and_more(x: &Tensor) -> impl Future<Output = usize> + Unpin + use<> {
+fn impl_future_and_more(x: &Tensor) -> impl Future<Output = Tensor> + Unpin + Send + Sync + use<> {
+    ready(x.clone())
+}
+
+#[traced_op]
+fn cloneable(x: &Tensor) -> impl Future<Output = usize> + Clone + use<> {
     ready(x.dims.len())
 }
 
@@ -92,12 +97,184 @@ impl Service {
     }
 }
 
+#[traced_op]
+fn boxed_with_paths(
+    x: Tensor,
+) -> ::core::pin::Pin<
+    Box<dyn ::core::future::Future<Output = Tensor> + ::core::marker::Send + 'static>,
+> {
+    Box::pin(async move {
+        inner(&x).await;
+        x
+    })
+}
+
+#[traced_op]
+fn boxed_sync(x: Tensor) -> Pin<Box<dyn Future<Output = Tensor> + Send + Sync>> {
+    Box::pin(ready(x))
+}
+
+#[traced_op]
+async fn inner(x: &Tensor) -> usize {
+    x.dims.len()
+}
+
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+#[traced_op]
+fn boxed_by_alias(x: &Tensor) -> Boxed<'_, usize> {
+    Box::pin(async move { inner(x).await })
+}
+
+#[traced_op]
+fn boxed_by_alias_with_return(x: Option<&Tensor>) -> Boxed<'_, Result<Tensor, ()>> {
+    let Some(x) = x else {
+        return Box::pin(ready(Err(())));
+    };
+    Box::pin(async move {
+        Yield::default().await;
+        Ok(x.clone())
+    })
+}
+
+mod not_futures {
+    use super::*;
+
+    pub type BoxFuture<T> = Box<T>;
+    pub struct Future(pub Tensor);
+
+    #[traced_op]
+    pub fn a_box(x: &Tensor) -> BoxFuture<Tensor> {
+        Box::new(x.clone())
+    }
+
+    #[traced_op]
+    pub fn nested_box(x: &Tensor) -> BoxFuture<Tensor> {
+        a_box(x)
+    }
+
+    #[traced_op]
+    pub fn a_struct(x: &Tensor) -> Future {
+        Future(x.clone())
+    }
+
+    #[traced_op]
+    pub fn a_result(ok: bool) -> Result<BoxFuture<Tensor>, ()> {
+        if ok {
+            Ok(Box::new(tensor([1])))
+        } else {
+            Err(())
+        }
+    }
+}
+
+// The type parameter has no lifetime bound: what wraps the future cannot promise `'static`, and need not.
+#[traced_op]
+fn passed_through<U>(
+    f: fn() -> Pin<Box<dyn Future<Output = U>>>,
+) -> Pin<Box<dyn Future<Output = U>>> {
+    f()
+}
+
+struct BoxService<U, E> {
+    inner: Box<dyn FnMut() -> Boxed<'static, Result<U, E>>>,
+}
+
+trait Call {
+    type Response;
+    type Future: Future<Output = Self::Response>;
+
+    fn call(&mut self) -> Self::Future;
+}
+
+impl<U, E> Call for BoxService<U, E> {
+    type Response = Result<U, E>;
+    type Future = Boxed<'static, Result<U, E>>;
+
+    #[traced_op]
+    fn call(&mut self) -> Self::Future {
+        (self.inner)()
+    }
+}
+
+#[traced_op(sync = (), output(result))]
+fn boxed_with_options<'a>(x: &'a Tensor) -> Pin<Box<dyn Future<Output = Tensor> + 'a>> {
+    Box::pin(async move { x.clone() })
+}
+
+#[test]
+fn a_box_is_followed_under_any_name() {
+    let t = tensor([2]);
+    let lines = [
+        "boxed_with_paths(bf16[2]) -> bf16[2] @cuda:0",
+        "  inner(bf16[2]) @cuda:0",
+    ];
+    recorded(&lines, || block_on(is_send(boxed_with_paths(t.clone()))));
+    recorded(&["boxed_sync(bf16[2]) -> bf16[2] @cuda:0"], || {
+        block_on(boxed_sync(t.clone()))
+    });
+    let lines = [
+        "boxed_by_alias(bf16[2]) @cuda:0",
+        "  inner(bf16[2]) @cuda:0",
+    ];
+    recorded(&lines, || block_on(is_send(boxed_by_alias(&t))));
+    let lines = [
+        "boxed_by_alias_with_return(bf16[2]) -> bf16[2] @cuda:0",
+        "boxed_by_alias_with_return() !error",
+    ];
+    recorded(&lines, || {
+        (
+            block_on(boxed_by_alias_with_return(Some(&t))).is_ok(),
+            block_on(boxed_by_alias_with_return(None)).is_ok(),
+        )
+    });
+    recorded(&["passed_through()"], || {
+        block_on(passed_through(|| Box::pin(ready(tensor([2])))))
+    });
+    let mut service = BoxService {
+        inner: Box::new(|| Box::pin(ready(Ok::<Tensor, ()>(tensor([3]))))),
+    };
+    recorded(&["BoxService::call()"], || block_on(service.call()));
+    recorded(&["boxed_with_options(bf16[2]) -> bf16[2] @cuda:0"], || {
+        block_on(boxed_with_options(&t))
+    });
+}
+
+#[test]
+fn a_type_with_the_name_of_a_future_is_an_ordinary_result() {
+    let t = tensor([2]);
+    let lines = [
+        "nested_box(bf16[2]) -> bf16[2] @cuda:0",
+        "  a_box(bf16[2]) -> bf16[2] @cuda:0",
+    ];
+    recorded(&lines, || not_futures::nested_box(&t));
+    recorded(&["a_struct(bf16[2]) @cuda:0"], || {
+        not_futures::a_struct(&t).0
+    });
+    recorded(
+        &["a_result() -> bf16[1] @cuda:0", "a_result() !error"],
+        || {
+            (
+                not_futures::a_result(true).is_ok(),
+                not_futures::a_result(false).is_ok(),
+            )
+        },
+    );
+}
+
 #[test]
 fn the_op_ends_with_the_future() {
     let t = tensor([2]);
     recorded(&["impl_future(bf16[2]) -> bf16[2] @cuda:0"], || {
         block_on(impl_future(&t))
     });
+    recorded(
+        &["impl_future_and_more(bf16[2]) -> bf16[2] @cuda:0"],
+        || {
+            let future = &mut impl_future_and_more(&t);
+            block_on(Pin::new(future))
+        },
+    );
     let lines = ["impl_future_borrowing(bf16[2]) -> bf16[2] @cuda:0"];
     recorded(&lines, || {
         block_on(is_send(impl_future_borrowing(&t))).clone()
@@ -168,8 +345,8 @@ fn a_future_with_a_name_or_more_bounds_is_left_alone() {
     recorded(&["named_future(bf16[2]) @cuda:0"], || {
         block_on(named_future(&t))
     });
-    recorded(&["impl_future_and_more(bf16[2]) @cuda:0"], || {
-        block_on(impl_future_and_more(&t))
+    recorded(&["cloneable(bf16[2]) @cuda:0"], || {
+        block_on(cloneable(&t).clone())
     });
     recorded(&["future_beside(bf16[2]) @cuda:0"], || {
         block_on(future_beside(&t).0)

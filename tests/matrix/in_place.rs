@@ -39,7 +39,7 @@ fn fallible(x: &mut Vec<f32>, ok: bool) -> Result<(), String> {
 }
 
 #[traced_op]
-fn fallible_number(x: &mut Vec<f32>, ok: bool) -> Option<f32> {
+fn optional_number(x: &mut Vec<f32>, ok: bool) -> Option<f32> {
     if !ok {
         return None;
     }
@@ -238,13 +238,13 @@ fn a_failure_has_no_output() {
     ];
     recorded(&lines, || (fallible(&mut x, true), fallible(&mut x, false)));
     let lines = [
-        "fallible_number(f32[3]) -> f32[2] @cpu",
-        "fallible_number(f32[2]) @cpu !error",
+        "optional_number(f32[3]) -> f32[2] @cpu",
+        "optional_number(f32[2]) -> f32[2] @cpu",
     ];
     recorded(&lines, || {
         (
-            fallible_number(&mut x, true),
-            fallible_number(&mut x, false),
+            optional_number(&mut x, true),
+            optional_number(&mut x, false),
         )
     });
     recorded(&["panics(f32[2]) @cpu !panicked"], || {

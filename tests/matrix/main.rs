@@ -16,8 +16,10 @@
 mod asynchronous;
 mod complaints;
 mod control_flow;
+mod future_sizes;
 mod futures;
 mod generics;
+mod hidden_tensors;
 mod impl_blocks;
 mod in_place;
 mod macro_made;

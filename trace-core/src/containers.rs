@@ -1,15 +1,15 @@
-//! What the types of the standard library say of the tensors they are or hold.
+//! [`TensorLike`] for the standard library's numbers, slices and collections.
 //!
-//! A slice of numbers is a tensor in host memory, nested arrays are one of higher rank; every other
-//! container lets its parts speak. `usize` and `isize` are never elements: `&[usize]` is dims, not data.
+//! A slice of numbers is a tensor in host memory, and nested arrays are one tensor of higher rank. Other containers
+//! describe the tensors in them. `usize` and `isize` are never elements: `&[usize]` holds dims, not data.
 
-use super::{Element, TensorLike, TensorSink};
-use crate::{DType, Device};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use crate::{DType, Device, Element, TensorLike, TensorSink};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::marker::PhantomData;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime};
 
 /// The dims of nested arrays, outermost first.
 #[doc(hidden)]
@@ -29,7 +29,7 @@ impl Dims {
         Dims { dims, rank: 1 }
     }
 
-    /// Arrays nested deeper than eight are multiplied into the eighth.
+    /// The dims of arrays nested deeper than eight are multiplied into the eighth.
     #[inline]
     pub(crate) fn push(&mut self, len: usize) {
         match self.dims.get_mut(self.rank) {
@@ -74,14 +74,26 @@ macro_rules! no_tensors {
     )*};
 }
 
-no_tensors!((), usize, isize, char, str, String, std::time::Duration);
+no_tensors!(
+    (),
+    usize,
+    isize,
+    char,
+    str,
+    String,
+    Duration,
+    Instant,
+    SystemTime,
+    Path,
+    PathBuf
+);
 
 impl<T: ?Sized> TensorLike for PhantomData<T> {
     #[inline]
     fn describe(&self, _: &mut TensorSink) {}
 }
 
-/// A container of more tensors than this describes the first ones only: an op's entry stays small.
+/// Only the first tensors of a container are described, so that an op's entry stays small.
 const MAX_PARTS: usize = 1024;
 
 impl<T: TensorLike> TensorLike for [T] {
@@ -157,23 +169,36 @@ impl<T: TensorLike, E> TensorLike for Result<T, E> {
     }
 }
 
-macro_rules! pointers {
-    ($($type:ty),* $(,)?) => {$(
-        impl<T: TensorLike + ?Sized> TensorLike for $type {
-            #[inline]
-            fn describe(&self, sink: &mut TensorSink) {
-                (**self).describe(sink);
-            }
+/// The values, in the order of their keys, so that equal maps have equal descriptions.
+impl<K: Ord, V: TensorLike, S> TensorLike for HashMap<K, V, S> {
+    fn describe(&self, sink: &mut TensorSink) {
+        if V::__element(&mut Dims::of(0)).is_some() {
+            return;
         }
-    )*};
+        // Sorting costs more than the rest; a map this large is not described as a whole anyway.
+        if self.len() > MAX_PARTS {
+            return parts(self.values(), sink);
+        }
+        let mut entries: Vec<(&K, &V)> = self.iter().collect();
+        entries.sort_unstable_by_key(|(key, _)| *key);
+        parts(entries.into_iter().map(|(_, value)| value), sink);
+    }
 }
 
-pointers!(&T, &mut T, Box<T>, Rc<T>, Arc<T>);
-
-impl<T: TensorLike + ToOwned + ?Sized> TensorLike for Cow<'_, T> {
-    #[inline]
+impl<B: TensorLike, C: TensorLike> TensorLike for ControlFlow<B, C> {
     fn describe(&self, sink: &mut TensorSink) {
-        (**self).describe(sink);
+        match self {
+            ControlFlow::Break(value) => value.describe(sink),
+            ControlFlow::Continue(value) => value.describe(sink),
+        }
+    }
+}
+
+impl<T: TensorLike> TensorLike for Poll<T> {
+    fn describe(&self, sink: &mut TensorSink) {
+        if let Poll::Ready(value) = self {
+            value.describe(sink);
+        }
     }
 }
 
@@ -199,13 +224,18 @@ tuples! {
     A B C D E F;
     A B C D E F G;
     A B C D E F G H;
+    A B C D E F G H I;
+    A B C D E F G H I J;
+    A B C D E F G H I J K;
+    A B C D E F G H I J K L;
 }
 
 #[cfg(all(test, feature = "engine"))]
 mod tests {
-    use super::super::probe;
     use super::*;
+    use crate::describe::Describe;
     use crate::engine::signature::Parts;
+    use crate::probe;
 
     fn described(value: &(impl TensorLike + ?Sized)) -> Vec<(Vec<usize>, DType)> {
         let mut sink = TensorSink::new();
@@ -233,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_let_their_parts_speak() {
+    fn containers_describe_their_parts() {
         let parts = (vec![vec![0f32; 2], vec![0f32; 3]], Some([0f64; 4]), 7);
         assert_eq!(
             described(&parts),
@@ -259,9 +289,8 @@ mod tests {
             const DTYPE: DType = DType::I16;
         }
         let mut sink = TensorSink::new();
-        probe::probe(&Some(&[[Fixed(1), Fixed(2)]]))
-            .__seen()
-            .__tell(&mut sink);
+        let found = [[Fixed(1), Fixed(2)]];
+        Describe::describe(probe::probe(&Some(&found)).__tensors(), &mut sink);
         assert_eq!(shapes(&sink), [(vec![1, 2], DType::I16)]);
     }
 
@@ -269,7 +298,7 @@ mod tests {
     fn a_generic_element_is_known_by_its_name() {
         fn generic<T>(values: &[T]) -> Vec<(Vec<usize>, DType)> {
             let mut sink = TensorSink::new();
-            probe::probe(&values).__seen().__tell(&mut sink);
+            Describe::describe(probe::probe(&values).__tensors(), &mut sink);
             shapes(&sink)
         }
         assert_eq!(generic(&[0f32; 3]), [(vec![3], DType::F32)]);

@@ -1,14 +1,12 @@
-//! Tensors on their way to the recorder: handed over as values, and looked at only while recording.
+//! Tensors on their way to the recorder: passed as values, and described only while recording.
 
-use super::slices::{Elements, Slices};
-use super::{TensorLike, TensorSink};
+use crate::slices::{Elements, Slices};
+use crate::{TensorLike, TensorSink};
 use std::marker::PhantomData;
-use std::ops::Deref;
 
-/// Something that an op's inputs or outputs are told by, once. A closure would do, and does where the user
-/// wrote an expression; values cost the compiler a third of it.
+/// The inputs or outputs of an op. Closures implement it too, but cost three times the compile time of the values here.
 pub trait Describe {
-    /// Says what there is to say.
+    /// Writes the descriptions to the sink. Called at most once, while recording.
     fn describe(self, sink: &mut TensorSink);
 }
 
@@ -19,7 +17,7 @@ impl<F: FnOnce(&mut TensorSink)> Describe for F {
     }
 }
 
-/// One after the other. Longer lists are nested.
+/// Describes the parts in order. Longer lists are nested.
 macro_rules! tuples {
     ($($($name:ident)*;)*) => {$(
         impl<$($name: Describe),*> Describe for ($($name,)*) {
@@ -45,109 +43,59 @@ tuples! {
     A B C D E F G H;
 }
 
-/// A value, and what it was seen as.
+/// A value, and the way in which tensors are found in it.
 #[derive(Debug)]
-pub struct Seen<'a, T: ?Sized, As>(&'a T, PhantomData<As>);
+pub struct Found<'a, T: ?Sized, As>(&'a T, PhantomData<As>);
 
-impl<'a, T: ?Sized, As> Seen<'a, T, As> {
+impl<'a, T: ?Sized, As> Found<'a, T, As> {
     #[inline]
-    pub(super) fn new(value: &'a T) -> Seen<'a, T, As> {
-        Seen(value, PhantomData)
-    }
-
-    /// For code that has the sink in hand.
-    #[inline]
-    pub fn __tell(self, sink: &mut TensorSink)
-    where
-        Self: Describe,
-    {
-        self.describe(sink);
+    pub(crate) fn new(value: &'a T) -> Found<'a, T, As> {
+        Found(value, PhantomData)
     }
 }
 
-macro_rules! seen {
-    ($($(#[$doc:meta])* $as:ident: $bound:path, |$value:ident, $sink:ident| $describe:expr;)*) => {$(
-        $(#[$doc])*
+macro_rules! found {
+    ($($as:ident: $bound:path, $describe:ident;)*) => {$(
         #[derive(Debug)]
         pub struct $as;
 
-        impl<T: $bound + ?Sized> Describe for Seen<'_, T, $as> {
+        impl<T: $bound + ?Sized> Describe for Found<'_, T, $as> {
             #[inline]
-            fn describe(self, $sink: &mut TensorSink) {
-                let $value = self.0;
-                $describe
+            fn describe(self, sink: &mut TensorSink) {
+                self.0.$describe(sink);
             }
         }
     )*};
 }
 
-seen! {
-    AsTensors: TensorLike, |value, sink| value.describe(sink);
-    AsElements: Elements, |value, sink| value.describe_elements(sink);
-    AsSlices: Slices, |value, sink| value.describe_slices(sink);
-    AsPointee: Pointer, |value, sink| value.describe_pointee(sink);
-    AsPointedSlices: SlicePointer, |value, sink| value.describe_pointee(sink);
+found! {
+    AsTensors: TensorLike, describe;
+    AsElements: Elements, describe_elements;
+    AsSlices: Slices, describe_slices;
 }
 
-/// There is nothing to say.
+/// The value contains no tensors that can be found.
 #[derive(Debug)]
 pub struct AsNothing;
 
-impl<T: ?Sized> Describe for Seen<'_, T, AsNothing> {
+impl<T: ?Sized> Describe for Found<'_, T, AsNothing> {
     #[inline]
     fn describe(self, _: &mut TensorSink) {}
 }
 
-/// A pointer to tensors.
-pub trait Pointer {
-    fn describe_pointee(&self, sink: &mut TensorSink);
-}
-
-impl<P: Deref<Target: TensorLike> + ?Sized> Pointer for P {
-    #[inline]
-    fn describe_pointee(&self, sink: &mut TensorSink) {
-        self.deref().describe(sink);
-    }
-}
-
-/// A pointer to a slice.
-pub trait SlicePointer {
-    fn describe_pointee(&self, sink: &mut TensorSink);
-}
-
-impl<P: Deref<Target: Slices> + ?Sized> SlicePointer for P {
-    #[inline]
-    fn describe_pointee(&self, sink: &mut TensorSink) {
-        self.deref().describe_slices(sink);
-    }
-}
-
-/// A result: what is in it if it is a success, else the op has failed.
+/// Describes the value of a success; a failure is the op's failure.
 #[derive(Debug)]
-pub struct AsOutcome<As>(PhantomData<As>);
+pub struct AsResult<As>(PhantomData<As>);
 
-impl<'a, T, E, As> Describe for Seen<'a, Result<T, E>, AsOutcome<As>>
+impl<'a, T, E, As> Describe for Found<'a, Result<T, E>, AsResult<As>>
 where
-    Seen<'a, T, As>: Describe,
+    Found<'a, T, As>: Describe,
 {
     #[inline]
     fn describe(self, sink: &mut TensorSink) {
         match self.0 {
-            Ok(value) => Seen::new(value).describe(sink),
+            Ok(value) => Found::new(value).describe(sink),
             Err(_) => sink.__failed(),
-        }
-    }
-}
-
-impl<'a, T, As> Describe for Seen<'a, Option<T>, AsOutcome<As>>
-where
-    Seen<'a, T, As>: Describe,
-{
-    #[inline]
-    fn describe(self, sink: &mut TensorSink) {
-        match self.0 {
-            Some(value) => Seen::new(value).describe(sink),
-            None => sink.__failed(),
         }
     }
 }

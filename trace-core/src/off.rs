@@ -8,6 +8,7 @@
 use crate::describe::Describe;
 use crate::{DType, Device, OpKind};
 use std::fmt::Display;
+use std::task::Poll;
 
 /// Receives the descriptions of an op's tensors, and drops them: recording is compiled out.
 #[derive(Debug)]
@@ -110,8 +111,13 @@ impl AsyncOp {
     pub fn start(&mut self) {}
 
     #[inline]
-    pub async fn run<F: Future>(&mut self, body: F) -> F::Output {
-        body.await
+    pub fn poll<R>(&mut self, poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
+        poll()
+    }
+
+    #[inline]
+    pub fn take(&mut self) -> AsyncOp {
+        AsyncOp(())
     }
 
     #[inline]

@@ -49,7 +49,7 @@
 /// ```
 ///
 /// A block that is left early, through `?`, `return` or `break`, is recorded with the outcome `error`, as is
-/// one whose value is an `Err` or `None`. With the feature `enabled` off `op!` is its block.
+/// one whose value is an `Err`. With the feature `enabled` off `op!` is its block.
 #[macro_export]
 macro_rules! op {
     ($name:expr, $($rest:tt)+) => {
@@ -124,7 +124,7 @@ macro_rules! __op {
     };
 
     (@fact $sink:ident input $input:expr) => {
-        $crate::__private::probe(&$input).__seen().__tell($sink)
+        $crate::__private::Describe::describe($crate::__private::probe(&$input).__tensors(), $sink)
     };
     (@fact $sink:ident device $device:expr) => { $sink.__device($device) };
     (@fact $sink:ident flops $flops:expr) => { $sink.__flops($crate::__private::count($flops)) };
@@ -134,12 +134,15 @@ macro_rules! __op {
     };
 
     (@outputs $result:ident $sink:ident) => {
-        $crate::__private::ended($result).__seen().__tell($sink)
+        $crate::__private::Describe::describe($crate::__private::outcome($result).__tensors(), $sink)
     };
     (@outputs $result:ident $sink:ident output $([$output:expr])*) => {
         $crate::__private::Describe::describe(
-            $crate::__private::settled($result).__then(|_, _sink| {
-                $($crate::__private::probe(&$output).__seen().__tell(_sink);)*
+            $crate::__private::success($result).__describe(|_, _sink| {
+                $($crate::__private::Describe::describe(
+                    $crate::__private::probe(&$output).__tensors(),
+                    _sink,
+                );)*
             }),
             $sink,
         )
@@ -157,7 +160,7 @@ macro_rules! __op {
 macro_rules! __op_emit {
     ([$name:expr] [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
         let op = $crate::__op!(@begin [$name] [$($kind)*]
-            $crate::__private::told(|_sink| { $($crate::__op!(@fact _sink $($fact)*);)* }));
+            $crate::__private::described_by(|_sink| { $($crate::__op!(@fact _sink $($fact)*);)* }));
         $crate::__private::finish(
             op,
             // Takes no label: an unlabelled `break` in the block may be for a loop around it.

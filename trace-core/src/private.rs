@@ -1,8 +1,10 @@
-//! What expanded code names. Not for use by hand: it changes without notice.
+//! Everything that expanded code may name. Not for use by hand: it changes without notice.
 
 pub use crate::describe::Describe;
 pub use crate::engine::{AsyncOp, Op, begin, begin_async, begin_deferred, begin_kind};
-pub use crate::probe::{ended, probe, settled};
+pub use crate::flow::Returns;
+pub use crate::futures::{follow, running, starting};
+pub use crate::probe::{outcome, probe, success};
 // The trait alone: at the root of the crate its derive has the same name.
 pub use crate::tensor_like::TensorLike;
 pub use crate::{DType, Device, OpKind, TensorSink};
@@ -10,41 +12,25 @@ pub use std::any::type_name;
 pub use std::boxed::Box;
 pub use std::option::Option::{None, Some};
 
-use std::future::Future;
-use std::marker::PhantomData;
-
-/// Runs a body that has a `return` of its own. Taking it as `FnOnce` lets it return a reborrow.
+/// Runs a body that contains `return`. The bound `FnOnce` allows the body to return a reborrow of what it captures.
 #[inline]
 pub fn call<R, F: FnOnce() -> R>(body: F) -> R {
     body()
 }
 
-/// Stands in a branch that is never taken: the compiler then takes no body to diverge, and knows its type.
+/// The value of a branch that is never taken. It gives an expression a type even if the other branch diverges.
 #[cold]
 pub fn unreached<R>() -> R {
-    unreachable!("a branch behind `if false`")
+    unreachable!("a branch of `if false`")
 }
 
-/// The type that an async block returns, for a branch inside of it that is never taken.
-#[derive(Debug)]
-pub struct Returns<R>(PhantomData<fn() -> R>);
-
-impl<R> Returns<R> {
-    pub const TYPE: Returns<R> = Returns(PhantomData);
-
-    #[cold]
-    pub fn unreached(self) -> R {
-        unreached()
-    }
-}
-
-/// Lets a closure be one whose sink's type need not be written.
+/// Lets the compiler infer the type of the closure's parameter.
 #[inline]
-pub fn told<F: FnOnce(&mut TensorSink)>(description: F) -> F {
+pub fn described_by<F: FnOnce(&mut TensorSink)>(description: F) -> F {
     description
 }
 
-/// Ends an op whose result has a type that cannot be written down.
+/// Ends an op whose result has a type that cannot be written in a `let`.
 #[inline]
 pub fn finish<R>(
     mut op: Op,
@@ -59,7 +45,7 @@ pub fn finish<R>(
     result
 }
 
-/// An op whose result is not looked at: it ends where its function does.
+/// An op whose result is not described. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Unseen(Op);
 
@@ -71,32 +57,34 @@ pub fn unseen(op: Op) -> Unseen {
 impl Drop for Unseen {
     #[inline]
     fn drop(&mut self) {
-        // Dropped while panicking, the op records the panic itself.
+        // If the thread is panicking, dropping the op records that.
         if self.0.is_recording() && !std::thread::panicking() {
             self.0.end(());
         }
     }
 }
 
-/// Records the future that an op's function returned, from its first poll.
-pub async fn follow<F: Future>(
-    mut op: AsyncOp,
-    future: F,
-    sync: impl FnOnce(),
-    outputs: impl FnOnce(&F::Output, &mut TensorSink),
-) -> F::Output {
-    op.start();
-    let result = op.run(future).await;
-    if op.is_recording() {
-        sync();
-    }
-    op.end(|sink: &mut TensorSink| outputs(&result, sink));
-    result
+/// An async op whose result is not described. It ends when it is dropped: whether its future returned or was dropped
+/// is not known.
+#[derive(Debug)]
+pub struct UnseenTask(AsyncOp);
+
+#[inline]
+pub fn unseen_task(op: AsyncOp) -> UnseenTask {
+    UnseenTask(op)
 }
 
-/// A number of operations or bytes, of whatever type it was computed in.
+impl Drop for UnseenTask {
+    fn drop(&mut self) {
+        if self.0.is_recording() && !std::thread::panicking() {
+            self.0.take().end(());
+        }
+    }
+}
+
+/// A number of operations or bytes, of any numeric type.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no number of operations or bytes",
+    message = "`{Self}` is not a number of operations or bytes",
     label = "expected an integer or a float"
 )]
 pub trait Count {

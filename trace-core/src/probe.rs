@@ -1,39 +1,35 @@
 //! Finds the tensors in a value of any type, by method resolution.
 //!
-//! `probe(&x).__seen()` compiles whatever `x` is. The compiler looks for `__seen` along a chain of
-//! wrappers, each of which dereferences to the next, and takes the first whose impl fits: a
-//! [`TensorLike`]; a slice of an [`Element`](super::Element); a slice whose element is known only by its
-//! type's name; a pointer to one of these; anything at all, of which there is nothing to say. In a generic
-//! function the bounds written there decide.
+//! `probe(&x).__tensors()` compiles for every type of `x`. The compiler searches a chain of wrappers, each of which
+//! dereferences to the next, for a method `__tensors`, and takes the first one whose bounds hold: those of a
+//! [`TensorLike`]; of a slice of an [`Element`](crate::Element); of a slice whose element is known only by the name of its
+//! type; of any other type, in which no tensors are found. In a generic function the bounds written there decide.
+//!
+//! Nothing of the user's runs except `TensorLike::describe`: a `Deref` of an unknown type could do anything.
 
-use super::describe::{
-    AsElements, AsNothing, AsOutcome, AsPointedSlices, AsPointee, AsSlices, AsTensors, Describe,
-    Seen,
-};
-use super::slices::{Elements, Slices};
-use super::{TensorLike, TensorSink};
+use crate::describe::{AsElements, AsNothing, AsResult, AsSlices, AsTensors, Describe, Found};
+use crate::slices::{Elements, Slices};
+use crate::{TensorLike, TensorSink};
 use std::ops::Deref;
 
-/// Whatever tensors `value` holds: `probe(&x).__seen()`.
+/// The tensors in a value: `probe(&x).__tensors()`.
 #[inline]
 pub fn probe<T: ?Sized>(value: &T) -> Probe<'_, T> {
-    Probe(OfElements(OfSlices(OfPointee(OfPointedSlices(
-        OfAnything(value),
+    Probe(OfElements(OfSlices(OfAnything(value))))
+}
+
+/// The tensors in the result of an op, or its failure: `outcome(&x).__tensors()`.
+#[inline]
+pub fn outcome<T: ?Sized>(value: &T) -> OfResult<'_, T> {
+    OfResult(OfTensors(OfResultElements(OfResultSlices(OfAnyResult(
+        probe(value),
     )))))
 }
 
-/// The tensors in an op's result, or that it failed: `ended(&result).__seen()`.
+/// Describes the value in a successful result: `success(&x).__describe(|value, sink| …)`.
 #[inline]
-pub fn ended<T: ?Sized>(result: &T) -> Ended<'_, T> {
-    Ended(EndedTensors(EndedElements(EndedSlices(EndedAnyhow(
-        probe(result),
-    )))))
-}
-
-/// Goes on with what is inside a successful result: `settled(&result).__then(|value, sink| …)`.
-#[inline]
-pub fn settled<T: ?Sized>(result: &T) -> Settled<'_, T> {
-    Settled(Plain(result))
+pub fn success<T: ?Sized>(result: &T) -> Success<'_, T> {
+    Success(Infallible(result))
 }
 
 macro_rules! chain {
@@ -55,54 +51,46 @@ macro_rules! chain {
 chain! {
     Probe -> OfElements;
     OfElements -> OfSlices;
-    OfSlices -> OfPointee;
-    OfPointee -> OfPointedSlices;
-    OfPointedSlices -> OfAnything;
+    OfSlices -> OfAnything;
 
-    Ended -> EndedTensors;
-    EndedTensors -> EndedElements;
-    EndedElements -> EndedSlices;
-    EndedSlices -> EndedAnyhow;
-    EndedAnyhow -> Probe;
+    OfResult -> OfTensors;
+    OfTensors -> OfResultElements;
+    OfResultElements -> OfResultSlices;
+    OfResultSlices -> OfAnyResult;
+    OfAnyResult -> Probe;
 
-    Settled -> Plain;
+    Success -> Infallible;
 }
 
 #[derive(Debug)]
 pub struct OfAnything<'a, T: ?Sized>(&'a T);
 
 #[derive(Debug)]
-pub struct Plain<'a, T: ?Sized>(&'a T);
+pub struct Infallible<'a, T: ?Sized>(&'a T);
 
-/// What a level of the chain sees in a value of this type.
-macro_rules! seen {
-    ($($level:ident<$value:ty> [$($generics:tt)*] as $as:ty;)*) => {$(
-        impl<'a, $($generics)*> $level<'a, $value> {
+/// What one wrapper of the chain finds in a value of this type.
+macro_rules! found {
+    ($($wrapper:ident<$value:ty> [$($generics:tt)*] as $as:ty;)*) => {$(
+        impl<'a, $($generics)*> $wrapper<'a, $value> {
             #[inline]
-            pub fn __seen(&self) -> Seen<'a, $value, $as> {
-                Seen::new(self.value())
+            pub fn __tensors(&self) -> Found<'a, $value, $as> {
+                Found::new(self.value())
             }
         }
     )*};
 }
 
-seen! {
+found! {
     Probe<T> [T: TensorLike + ?Sized] as AsTensors;
     OfElements<T> [T: Elements + ?Sized] as AsElements;
     OfSlices<T> [T: Slices + ?Sized] as AsSlices;
-    OfPointee<T> [T: Deref<Target: TensorLike> + ?Sized] as AsPointee;
-    OfPointedSlices<T> [T: Deref<Target: Slices> + ?Sized] as AsPointedSlices;
     OfAnything<T> [T: ?Sized] as AsNothing;
 
-    Ended<Result<T, E>> [T: TensorLike, E] as AsOutcome<AsTensors>;
-    Ended<Option<T>> [T: TensorLike] as AsOutcome<AsTensors>;
-    EndedTensors<T> [T: TensorLike + ?Sized] as AsTensors;
-    EndedElements<Result<T, E>> [T: Elements, E] as AsOutcome<AsElements>;
-    EndedElements<Option<T>> [T: Elements] as AsOutcome<AsElements>;
-    EndedSlices<Result<T, E>> [T: Slices, E] as AsOutcome<AsSlices>;
-    EndedSlices<Option<T>> [T: Slices] as AsOutcome<AsSlices>;
-    EndedAnyhow<Result<T, E>> [T, E] as AsOutcome<AsNothing>;
-    EndedAnyhow<Option<T>> [T] as AsOutcome<AsNothing>;
+    OfResult<Result<T, E>> [T: TensorLike, E] as AsResult<AsTensors>;
+    OfTensors<T> [T: TensorLike + ?Sized] as AsTensors;
+    OfResultElements<Result<T, E>> [T: Elements, E] as AsResult<AsElements>;
+    OfResultSlices<Result<T, E>> [T: Slices, E] as AsResult<AsSlices>;
+    OfAnyResult<Result<T, E>> [T, E] as AsResult<AsNothing>;
 }
 
 impl<'a, T: ?Sized> OfAnything<'a, T> {
@@ -112,36 +100,40 @@ impl<'a, T: ?Sized> OfAnything<'a, T> {
     }
 }
 
-impl<'a, T, E> Settled<'a, Result<T, E>> {
+impl<'a, T, E> Success<'a, Result<T, E>> {
     #[inline]
-    pub fn __then<F: FnOnce(&T, &mut TensorSink)>(
+    pub fn __describe<F: FnOnce(&T, &mut TensorSink)>(
         self,
-        go_on: F,
+        describe: F,
     ) -> impl Describe + use<'a, T, E, F> {
         move |sink: &mut TensorSink| match self.0.0 {
-            Ok(value) => go_on(value, sink),
+            Ok(value) => describe(value, sink),
             Err(_) => sink.__failed(),
         }
     }
 }
 
-impl<'a, T> Settled<'a, Option<T>> {
+impl<'a, T> Success<'a, Option<T>> {
     #[inline]
-    pub fn __then<F: FnOnce(&T, &mut TensorSink)>(self, go_on: F) -> impl Describe + use<'a, T, F> {
-        move |sink: &mut TensorSink| match self.0.0 {
-            Some(value) => go_on(value, sink),
-            None => sink.__failed(),
+    pub fn __describe<F: FnOnce(&T, &mut TensorSink)>(
+        self,
+        describe: F,
+    ) -> impl Describe + use<'a, T, F> {
+        move |sink: &mut TensorSink| {
+            if let Some(value) = self.0.0 {
+                describe(value, sink);
+            }
         }
     }
 }
 
-impl<'a, T: ?Sized> Plain<'a, T> {
+impl<'a, T: ?Sized> Infallible<'a, T> {
     #[inline]
-    pub fn __then<F: FnOnce(&T, &mut TensorSink)>(
+    pub fn __describe<F: FnOnce(&T, &mut TensorSink)>(
         &self,
-        go_on: F,
+        describe: F,
     ) -> impl Describe + use<'a, T, F> {
         let value = self.0;
-        move |sink: &mut TensorSink| go_on(value, sink)
+        move |sink: &mut TensorSink| describe(value, sink)
     }
 }

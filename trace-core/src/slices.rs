@@ -1,18 +1,16 @@
-//! Slices whose element is known by a bound, or only by its type's name: what a generic function knows.
+//! Slices whose element is known by a bound, or only by the name of its type: all that a generic function may know.
 
 use super::containers::Dims;
 use super::{Element, TensorSink};
 use crate::{DType, Device};
 use std::any::type_name;
-use std::rc::Rc;
-use std::sync::Arc;
 
-/// A slice of an [`Element`], or something around one: what `fn f<T: Element>(x: &[T])` knows.
+/// A slice of an [`Element`], or a container of one: what is known in `fn f<T: Element>(x: &[T])`.
 pub trait Elements {
     fn describe_elements(&self, sink: &mut TensorSink);
 }
 
-/// What a slice of elements is made of: the elements themselves, or arrays of them.
+/// An item of a slice: an element, or an array of elements.
 pub trait Block {
     fn dtype(dims: &mut Dims) -> DType;
 }
@@ -41,7 +39,7 @@ impl<B: Block> Elements for [B] {
     }
 }
 
-/// A slice of some element, or something around one: what is known in `fn f<T>(x: &[T])`.
+/// A slice of any type, or a container of one: what is known in `fn f<T>(x: &[T])`.
 pub trait Slices {
     fn describe_slices(&self, sink: &mut TensorSink);
 }
@@ -70,7 +68,7 @@ fn array(name: &'static str) -> Option<(&'static str, usize)> {
     Some((inner, len.parse().ok()?))
 }
 
-/// The name is all there is: a trait would need a bound that the function does not have.
+/// The dtype by the name of the type: a trait would need a bound that the function does not have.
 #[inline]
 pub(crate) fn dtype_of(element: &str) -> Option<DType> {
     match element {
@@ -111,17 +109,7 @@ macro_rules! around {
                 }
             }
         }
-
-        around!($trait, $method; &S, &mut S, Box<S>, Rc<S>, Arc<S>);
     };
-    ($trait:ident, $method:ident; $($pointer:ty),*) => {$(
-        impl<S: $trait + ?Sized> $trait for $pointer {
-            #[inline]
-            fn $method(&self, sink: &mut TensorSink) {
-                (**self).$method(sink);
-            }
-        }
-    )*};
 }
 
 around!(Elements, describe_elements, Block);

@@ -1,27 +1,20 @@
 fn load(path: String) -> Pin<Box<dyn Future<Output = Tensor> + Send>> {
-    let op = ::trace_runtime::__private::begin_deferred(
-        "load",
-        ::trace_runtime::__private::None,
-        (),
-    );
-    let future: Pin<Box<dyn Future<Output = Tensor> + Send>> = if false {
+    let flow = ::trace_runtime::__private::Returns::<
+        Pin<Box<dyn Future<Output = Tensor> + Send>>,
+    >::TYPE
+        .__flow();
+    let op = flow.begin("load", ::trace_runtime::__private::None, ());
+    let result: Pin<Box<dyn Future<Output = Tensor> + Send>> = if false {
         ::trace_runtime::__private::unreached()
     } else {
         Box::pin(async move { read(path).await })
     };
-    if ::trace_runtime::__private::AsyncOp::is_recording(&op) {
-        ::trace_runtime::__private::Box::pin(
-            ::trace_runtime::__private::follow(
-                op,
-                future,
-                || {},
-                |result, sink| ::trace_runtime::__private::Describe::describe(
-                    ::trace_runtime::__private::ended(result).__seen(),
-                    sink,
-                ),
-            ),
-        )
-    } else {
-        future
-    }
+    flow.end(
+        op,
+        result,
+        |result, sink| ::trace_runtime::__private::Describe::describe(
+            ::trace_runtime::__private::outcome(result).__tensors(),
+            sink,
+        ),
+    )
 }

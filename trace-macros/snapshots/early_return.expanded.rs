@@ -1,7 +1,7 @@
 pub fn window<'a>(x: &'a mut Tensor, at: usize) -> Result<&'a mut Tensor, Error> {
     let mut op = ::trace_runtime::__private::begin(
         "window",
-        ::trace_runtime::__private::probe(&*x).__seen(),
+        ::trace_runtime::__private::probe(&*x).__tensors(),
     );
     let result: Result<&'a mut Tensor, Error> = ::trace_runtime::__private::call::<
         Result<&'a mut Tensor, Error>,
@@ -14,7 +14,7 @@ pub fn window<'a>(x: &'a mut Tensor, at: usize) -> Result<&'a mut Tensor, Error>
     });
     ::trace_runtime::__private::Op::end(
         &mut op,
-        ::trace_runtime::__private::ended(&result).__seen(),
+        ::trace_runtime::__private::outcome(&result).__tensors(),
     );
     result
 }

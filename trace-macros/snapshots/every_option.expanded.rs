@@ -2,9 +2,15 @@ fn conv2d(&self, x: &Tensor) -> Activation {
     let mut op = framework::trace::__private::begin_kind(
         "conv2d",
         framework::trace::__private::OpKind::Compute,
-        framework::trace::__private::told(|sink| {
-            framework::trace::__private::probe(&x).__seen().__tell(sink);
-            framework::trace::__private::probe(&self.weight).__seen().__tell(sink);
+        framework::trace::__private::described_by(|sink| {
+            framework::trace::__private::Describe::describe(
+                framework::trace::__private::probe(&x).__tensors(),
+                sink,
+            );
+            framework::trace::__private::Describe::describe(
+                framework::trace::__private::probe(&self.weight).__tensors(),
+                sink,
+            );
             sink.__device(framework::trace::__private::Device::Cuda(0u16));
             sink.__flops(
                 framework::trace::__private::count(2 * self.weight.len() * x.len()),
@@ -18,14 +24,17 @@ fn conv2d(&self, x: &Tensor) -> Activation {
     } else {
         self.run(x)
     };
-    if op.is_recording() {
+    if framework::trace::__private::Op::is_recording(&op) {
         let _ = self.stream.synchronize();
     }
     framework::trace::__private::Op::end(
         &mut op,
-        framework::trace::__private::settled(&result)
-            .__then(|result, sink| {
-                framework::trace::__private::probe(&result.value).__seen().__tell(sink);
+        framework::trace::__private::success(&result)
+            .__describe(|result, sink| {
+                framework::trace::__private::Describe::describe(
+                    framework::trace::__private::probe(&result.value).__tensors(),
+                    sink,
+                );
             }),
     );
     result

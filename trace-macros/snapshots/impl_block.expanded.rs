@@ -5,8 +5,8 @@ impl<T: Float> Layer for Linear<T> {
             "Linear::forward",
             ::trace_runtime::__private::OpKind::Compute,
             (
-                ::trace_runtime::__private::probe(self).__seen(),
-                ::trace_runtime::__private::probe(x).__seen(),
+                ::trace_runtime::__private::probe(self).__tensors(),
+                ::trace_runtime::__private::probe(x).__tensors(),
             ),
         );
         let result: Self::Output = if false {
@@ -16,7 +16,7 @@ impl<T: Float> Layer for Linear<T> {
         };
         ::trace_runtime::__private::Op::end(
             &mut op,
-            ::trace_runtime::__private::ended(&result).__seen(),
+            ::trace_runtime::__private::outcome(&result).__tensors(),
         );
         result
     }

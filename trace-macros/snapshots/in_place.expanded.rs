@@ -2,8 +2,8 @@ fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
     let mut op = ::trace_runtime::__private::begin(
         "axpy",
         (
-            ::trace_runtime::__private::probe(x).__seen(),
-            ::trace_runtime::__private::probe(&*y).__seen(),
+            ::trace_runtime::__private::probe(x).__tensors(),
+            ::trace_runtime::__private::probe(&*y).__tensors(),
         ),
     );
     let _unit: () = if false {} else {
@@ -14,6 +14,6 @@ fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
     };
     ::trace_runtime::__private::Op::end(
         &mut op,
-        ::trace_runtime::__private::probe(&*y).__seen(),
+        ::trace_runtime::__private::probe(&*y).__tensors(),
     );
 }

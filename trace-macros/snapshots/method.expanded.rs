@@ -6,9 +6,9 @@ fn forward(&self, (query, key): (&Tensor, &Tensor), mask: Option<&Tensor>) -> Te
             ::trace_runtime::__private::type_name::<__Here>()
         },
         (
-            ::trace_runtime::__private::probe(&query).__seen(),
-            ::trace_runtime::__private::probe(&key).__seen(),
-            ::trace_runtime::__private::probe(&mask).__seen(),
+            ::trace_runtime::__private::probe(&query).__tensors(),
+            ::trace_runtime::__private::probe(&key).__tensors(),
+            ::trace_runtime::__private::probe(&mask).__tensors(),
         ),
     );
     let result: Tensor = if false {
@@ -18,7 +18,7 @@ fn forward(&self, (query, key): (&Tensor, &Tensor), mask: Option<&Tensor>) -> Te
     };
     ::trace_runtime::__private::Op::end(
         &mut op,
-        ::trace_runtime::__private::ended(&result).__seen(),
+        ::trace_runtime::__private::outcome(&result).__tensors(),
     );
     result
 }

@@ -1,14 +1,14 @@
 fn chunks<T: Copy>(x: &[T], len: usize) -> impl Iterator<Item = &[T]> {
     let op = ::trace_runtime::__private::begin(
         "chunks",
-        ::trace_runtime::__private::probe(x).__seen(),
+        ::trace_runtime::__private::probe(x).__tensors(),
     );
     ::trace_runtime::__private::finish(
         op,
         if false { ::trace_runtime::__private::unreached() } else { x.chunks(len) },
         || {},
         |result, sink| ::trace_runtime::__private::Describe::describe(
-            ::trace_runtime::__private::ended(result).__seen(),
+            ::trace_runtime::__private::outcome(result).__tensors(),
             sink,
         ),
     )

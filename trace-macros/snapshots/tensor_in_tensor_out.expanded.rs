@@ -2,8 +2,8 @@ fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
     let mut op = ::trace_runtime::__private::begin(
         "matmul",
         (
-            ::trace_runtime::__private::probe(a).__seen(),
-            ::trace_runtime::__private::probe(b).__seen(),
+            ::trace_runtime::__private::probe(a).__tensors(),
+            ::trace_runtime::__private::probe(b).__tensors(),
         ),
     );
     let result: Tensor = if false {
@@ -13,7 +13,7 @@ fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
     };
     ::trace_runtime::__private::Op::end(
         &mut op,
-        ::trace_runtime::__private::ended(&result).__seen(),
+        ::trace_runtime::__private::outcome(&result).__tensors(),
     );
     result
 }

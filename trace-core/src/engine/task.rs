@@ -7,9 +7,9 @@ use super::state;
 use crate::describe::Describe;
 use crate::engine::rows::{OpRef, RawExtra};
 use crate::{OpKind, Outcome};
-use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 
 /// An async op that is running. Its nesting and its busy time follow the task, not the thread.
 #[derive(Debug)]
@@ -76,34 +76,31 @@ impl AsyncOp {
         self.0.is_some()
     }
 
-    /// The first poll of a deferred op: it begins now, inside of what runs now.
+    /// Called before every poll of a deferred op's future. At the first one the op begins, inside the op that runs now.
+    #[inline]
     pub fn start(&mut self) {
-        if let Some(task) = self.0.as_deref_mut() {
-            task.is_deferred = false;
-            state::with_active(|recorder| {
-                if task.is_of(recorder.session()) {
-                    task.parent = recorder.current();
-                    task.start = recorder.now();
-                    task.paused_at = task.start;
-                }
-            });
+        if let Some(task) = self.0.as_deref_mut().filter(|task| task.is_deferred) {
+            task.start();
         }
     }
 
-    /// Drives `body`. What begins while it is polled is inside of this op, on whichever thread.
-    pub async fn run<F: Future>(&mut self, body: F) -> F::Output {
-        let mut body = pin!(body);
-        std::future::poll_fn(|context| {
-            let Some(task) = self.0.as_deref_mut() else {
-                return body.as_mut().poll(context);
-            };
-            let around = task.resume();
-            let poll = body.as_mut().poll(context);
-            drop(around);
-            task.pause(poll.is_ready());
-            poll
-        })
-        .await
+    /// Polls the op's future. Ops that begin during the poll are inside this op, on whichever thread that is.
+    #[inline]
+    pub fn poll<R>(&mut self, poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
+        let Some(task) = self.0.as_deref_mut() else {
+            return poll();
+        };
+        let around = task.resume();
+        let polled = poll();
+        drop(around);
+        task.pause(polled.is_ready());
+        polled
+    }
+
+    /// Moves the op out and leaves one that is not recorded.
+    #[inline]
+    pub fn take(&mut self) -> AsyncOp {
+        AsyncOp(self.0.take())
     }
 
     /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
@@ -134,6 +131,18 @@ impl Drop for AsyncOp {
 impl Task {
     fn is_of(&self, session: Option<&Arc<Shared>>) -> bool {
         session.is_some_and(|session| std::ptr::eq(Arc::as_ptr(session), self.session.as_ptr()))
+    }
+
+    /// Begins a deferred op.
+    fn start(&mut self) {
+        self.is_deferred = false;
+        state::with_active(|recorder| {
+            if self.is_of(recorder.session()) {
+                self.parent = recorder.current();
+                self.start = recorder.now();
+                self.paused_at = self.start;
+            }
+        });
     }
 
     /// Counts the time since the last poll as suspended, and puts the task around what begins now.

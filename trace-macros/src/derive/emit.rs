@@ -4,8 +4,8 @@
 //! impl<T> TensorLike for Layer<T> where Vec<T>: TensorLike {
 //!     fn describe(&self, sink: &mut TensorSink) {
 //!         let Self { weight: __0, bias: __1, .. } = self;
-//!         probe(__0).__seen().__tell(sink);
-//!         probe(__1).__seen().__tell(sink);
+//!         Describe::describe(probe(__0).__tensors(), sink);
+//!         Describe::describe(probe(__1).__tensors(), sink);
 //!     }
 //! }
 //! ```
@@ -110,11 +110,17 @@ fn pattern(fields: &[Field]) -> TokenStream {
 
 fn probes(fields: &[Field], private: &TokenStream) -> TokenStream {
     let probes = (0..fields.len()).flat_map(|index| {
-        [
+        let found = concat([
             private.clone(),
             text("probe"),
             group(Delimiter::Parenthesis, binding(index)),
-            text(".__seen().__tell(sink);"),
+            text(".__tensors(), sink"),
+        ]);
+        [
+            private.clone(),
+            text("Describe::describe"),
+            group(Delimiter::Parenthesis, found),
+            text(";"),
         ]
     });
     concat(probes)

@@ -39,6 +39,26 @@ pub(crate) fn has_return(body: &Group) -> bool {
     )
 }
 
+/// Whether the body contains a `?`.
+pub(crate) fn has_question_mark(body: &Group) -> bool {
+    any_token(
+        body.stream(),
+        &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '?'),
+    )
+}
+
+/// Whether the last expression of the body is a closure.
+pub(crate) fn ends_in_closure(body: &Group) -> bool {
+    let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
+    let is_semicolon =
+        |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ';');
+    let start = tokens.iter().rposition(is_semicolon).map_or(0, |at| at + 1);
+    tokens[start..].iter().any(|token| match token {
+        TokenTree::Punct(punct) => punct.as_char() == '|',
+        _ => false,
+    })
+}
+
 /// Methods that take an iterator by value: called on a `&mut self` that is an iterator, they move it.
 const CONSUMING: [&str; 24] = [
     "into_iter",

@@ -2,7 +2,7 @@
 //!
 //! Three stages. [`validate`] reads the attribute and the item and reports every mistake; [`plan`] decides how
 //! each function is recorded; [`emit`] writes the plan as tokens. Only the first stage can reject user code.
-//! [`signature`] and [`body`] answer questions about tokens and are used by the first two.
+//! [`signature`], [`types`] and [`body`] answer questions about tokens and are used by the first two.
 
 mod body;
 mod emit;
@@ -11,6 +11,7 @@ mod plan;
 mod signature;
 #[cfg(test)]
 mod snapshots;
+mod types;
 mod validate;
 
 use plan::Plan;

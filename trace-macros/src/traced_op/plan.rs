@@ -2,7 +2,9 @@
 
 use super::body;
 use super::paths;
-use super::signature::{self, Access, Binding, Passed, ResultKind, Returns};
+use super::paths::ends_in;
+use super::signature::{self, Access, Binding, Passed};
+use super::types::{self, ResultKind, Returns, Search};
 use super::validate::CheckedItem;
 use super::validate::function::{CheckedFunction, Device};
 use super::validate::impl_block::CheckedMember;
@@ -42,9 +44,14 @@ pub(crate) struct OpPlan {
     pub(crate) sync: Option<Rc<Expr>>,
     pub(crate) output: Output,
     pub(crate) result: ResultKind,
-    pub(crate) returns: Returns,
+    /// Where tensors may be in the result.
+    pub(crate) search: Search,
+    pub(crate) form: Form,
     pub(crate) has_return: bool,
     pub(crate) captures: Captures,
+    /// Parameters that an async block must own as a whole: otherwise the parts that the body does not use would be
+    /// dropped before it runs.
+    pub(crate) owned: Vec<Rebound>,
     /// `mut` parameters that an async block binds again.
     pub(crate) rebound: Vec<Rebound>,
 }
@@ -64,6 +71,7 @@ pub(crate) enum Input {
         ident: Ident,
         cfgs: TokenStream,
         passed: Passed,
+        search: Search,
     },
     Expression(Expr),
 }
@@ -82,6 +90,7 @@ pub(crate) enum Output {
 pub(crate) struct InPlace {
     pub(crate) ident: Ident,
     pub(crate) cfgs: TokenStream,
+    pub(crate) search: Search,
     /// The body gets a reborrow under the same name, which it may move. `self` cannot be bound again.
     pub(crate) reborrow: Option<Reborrow>,
 }
@@ -93,10 +102,30 @@ pub(crate) enum Reborrow {
     Mut,
 }
 
-/// A `mut` parameter that is bound again, under its own name, inside the async block.
+/// A parameter that is named again inside the async block.
 pub(crate) struct Rebound {
     pub(crate) ident: Ident,
     pub(crate) cfgs: TokenStream,
+}
+
+/// The code around the body.
+pub(crate) enum Form {
+    /// The function does not return.
+    Never,
+    /// The body stays the last expression of the function, so the result is not described.
+    Unseen,
+    /// The result is `()`.
+    Unit,
+    /// The result has this type.
+    Typed(TokenStream),
+    /// The result has a type that cannot be written in a `let`; `_` is in the place of what cannot be written.
+    Opaque(TokenStream),
+    /// The result is a future, and the op ends when the future does.
+    Future,
+    /// The result is a `Pin<Box<dyn Future>>`, and the op ends when the future does.
+    BoxedFuture(TokenStream),
+    /// The result may be a `Pin<Box<dyn Future>>`; the compiler knows.
+    PerhapsBoxedFuture(TokenStream),
 }
 
 /// How a body that became a closure or an async block captures the parameters.
@@ -135,11 +164,16 @@ impl OpPlan {
         body::lift_inner_attributes(&mut function);
         let bindings = signature::bindings(&function.sig);
         let described = described(&bindings, &options.skipped);
+        let has_expressions = options.inputs.is_some()
+            || options.flops.is_some()
+            || options.bytes.is_some()
+            || !options.meta.is_empty()
+            || options.device.is_some();
         let inputs = match options.inputs {
             Some(inputs) => inputs.into_iter().map(Input::Expression).collect(),
             None => described.iter().copied().map(Input::of).collect(),
         };
-        let result = signature::result_kind(&function.sig);
+        let result = types::result_kind(&function.sig);
         let has_sync = options.sync.is_some();
         let output = match options.output {
             Some(output) => Output::Given(output),
@@ -151,8 +185,11 @@ impl OpPlan {
         let reads_later = matches!(output, Output::Given(_)) || has_sync;
         let captures = captures(&function, &bindings, result, &output, reads_later);
         let rebound = rebound(&function, &bindings, &output, reads_later);
-        let has_return = body::has_return(&function.body);
-        let returns = signature::returns(&function.sig);
+        // A `?` that leaves an op early counts as a failure; in a function that returns `Option` it is not one.
+        let has_return = body::has_return(&function.body)
+            || types::returns_option(&function.sig) && body::has_question_mark(&function.body);
+        let form = form(&function, &output, has_sync, has_return);
+        let owned = owned(&bindings, &described, has_expressions);
         let bound_in_body = output
             .read_again()
             .iter()
@@ -172,9 +209,11 @@ impl OpPlan {
             sync: options.sync,
             output,
             result,
-            returns,
+            search: types::Search::of_result(&function.sig),
+            form,
             has_return,
             captures,
+            owned,
             rebound,
             function,
         }
@@ -213,7 +252,9 @@ fn name(function: &Function, given: Option<Expr>, type_name: Option<&str>) -> Na
 fn described<'a>(bindings: &'a [Binding], skipped: &[Ident]) -> Vec<&'a Binding> {
     bindings
         .iter()
-        .filter(|binding| binding.may_hold_tensors && !skipped.contains(&binding.ident))
+        .filter(|binding| {
+            !matches!(binding.search, Search::Nothing) && !skipped.contains(&binding.ident)
+        })
         .filter(|binding| !binding.ident.to_string().starts_with('_'))
         .collect()
 }
@@ -225,6 +266,43 @@ fn may_borrow(function: &Function, bindings: &[Binding]) -> bool {
         || bindings
             .iter()
             .all(|binding| binding.access != Access::Other)
+}
+
+/// What the result's type and the options allow.
+fn form(function: &Function, output: &Output, has_sync: bool, has_return: bool) -> Form {
+    let is_async = function.sig.asyncness.is_some();
+    let needs_result = has_sync || matches!(output, Output::Given(_));
+    let is_track_caller = |attr: &syn::Attribute| ends_in(attr.path(), "track_caller");
+    // A body with `return` becomes a closure, and `Location::caller()` in a closure is the closure's own call.
+    if !is_async && has_return && function.attrs.iter().any(is_track_caller) {
+        return Form::Unseen;
+    }
+    match types::returns(&function.sig) {
+        Returns::Unit => Form::Unit,
+        Returns::Never => Form::Never,
+        Returns::Typed(ty) => Form::Typed(ty),
+        Returns::OpaqueFn(_) if is_async || !needs_result => Form::Unseen,
+        Returns::Opaque(_) if !needs_result && body::ends_in_closure(&function.body) => {
+            Form::Unseen
+        }
+        Returns::Opaque(ty) | Returns::OpaqueFn(ty) => Form::Opaque(ty),
+        Returns::Future => Form::Future,
+        Returns::BoxedFuture(ty) | Returns::PerhapsBoxedFuture(ty) if is_async => Form::Typed(ty),
+        Returns::BoxedFuture(ty) if needs_result => Form::BoxedFuture(ty),
+        Returns::PerhapsBoxedFuture(ty) if needs_result => Form::Typed(ty),
+        Returns::BoxedFuture(ty) | Returns::PerhapsBoxedFuture(ty) => Form::PerhapsBoxedFuture(ty),
+    }
+}
+
+/// The parameters passed by value that are described, or that an option may mention.
+fn owned(bindings: &[Binding], described: &[&Binding], has_expressions: bool) -> Vec<Rebound> {
+    let is_described = |binding: &Binding| described.iter().any(|one| one.ident == binding.ident);
+    bindings
+        .iter()
+        .filter(|binding| binding.access == Access::Other)
+        .filter(|binding| has_expressions || is_described(binding))
+        .map(Rebound::of)
+        .collect()
 }
 
 fn captures(
@@ -262,11 +340,17 @@ fn rebound(
     bindings
         .iter()
         .filter(|binding| binding.is_mut && !output.reads_again(&binding.ident))
-        .map(|binding| Rebound {
+        .map(Rebound::of)
+        .collect()
+}
+
+impl Rebound {
+    fn of(binding: &Binding) -> Rebound {
+        Rebound {
             ident: binding.ident.clone(),
             cfgs: binding.cfgs.clone(),
-        })
-        .collect()
+        }
+    }
 }
 
 impl Input {
@@ -275,6 +359,7 @@ impl Input {
             ident: binding.ident.clone(),
             cfgs: binding.cfgs.clone(),
             passed: binding.passed,
+            search: binding.search.clone(),
         }
     }
 }
@@ -321,6 +406,7 @@ impl InPlace {
         Some(InPlace {
             ident: binding.ident.clone(),
             cfgs: binding.cfgs.clone(),
+            search: binding.search.clone(),
             reborrow,
         })
     }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
-//!     let mut op = begin("matmul", (probe(a).__seen(), probe(b).__seen()));
+//!     let mut op = begin("matmul", (probe(a).__tensors(), probe(b).__tensors()));
 //!     let result: Tensor = if false { unreached() } else { /* the body */ };
-//!     Op::end(&mut op, ended(&result).__seen());
+//!     Op::end(&mut op, outcome(&result).__tensors());
 //!     result
 //! }
 //! ```
@@ -23,13 +23,12 @@ macro_rules! hygienic {
 mod body;
 mod tensors;
 
-use super::plan::{Captures, MemberPlan, Name, OpPlan, Output, Plan};
-use super::signature::Returns;
+use super::plan::{Captures, Form, MemberPlan, Name, OpPlan, Plan};
 use super::validate::item::{Function, ImplBlock};
-use body::{Reborrows, after, run};
+use body::{Reborrows, after, owned, run};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
-use tensors::{inputs, outputs, outputs_of_reference};
+use tensors::{Outcome, inputs, outputs, outputs_of_reference};
 
 pub(crate) fn item(plan: &Plan) -> TokenStream {
     match plan {
@@ -64,16 +63,21 @@ fn synchronous(op: &OpPlan) -> TokenStream {
     let private = &op.private;
     let body = &op.function.body;
     let sync = sync(op);
-    match &op.returns {
-        Returns::Never => {
+    match &op.form {
+        Form::Never => {
             let begin = begin(op, Flow::Sync);
             let body = body.stream();
             hygienic!(let _op = #begin; #body)
         }
-        Returns::Unit => {
+        Form::Unseen => {
+            let begin = begin(op, Flow::Sync);
+            let body = body.stream();
+            hygienic!(let _op = #private::unseen(#begin); #body)
+        }
+        Form::Unit => {
             let begin = begin(op, Flow::Sync);
             let run = run(op, &quote!(()));
-            let outputs = outputs(op, &hygienic!(&()));
+            let outputs = outputs(op, &Outcome::unit());
             hygienic! {
                 let mut op = #begin;
                 let _unit: () = #run;
@@ -81,10 +85,10 @@ fn synchronous(op: &OpPlan) -> TokenStream {
                 #private::Op::end(&mut op, #outputs);
             }
         }
-        Returns::Typed(ty) => {
+        Form::Typed(ty) => {
             let begin = begin(op, Flow::Sync);
             let run = run(op, ty);
-            let outputs = outputs(op, &hygienic!(&result));
+            let outputs = outputs(op, &Outcome::value());
             hygienic! {
                 let mut op = #begin;
                 let result: #ty = #run;
@@ -93,12 +97,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
                 result
             }
         }
-        Returns::OpaqueFn(_) if op.sync.is_none() && !matches!(op.output, Output::Given(_)) => {
-            let begin = begin(op, Flow::Sync);
-            let body = body.stream();
-            hygienic!(let _op = #private::unseen(#begin); #body)
-        }
-        Returns::Opaque(ty) | Returns::OpaqueFn(ty) => {
+        Form::Opaque(ty) => {
             let begin = begin(op, Flow::Sync);
             let run = run(op, ty);
             let sync = sync_closure(op);
@@ -108,7 +107,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
                 #private::finish(op, #run, #sync, #outputs)
             }
         }
-        Returns::Future => {
+        Form::Future => {
             let begin = begin(op, Flow::Deferred);
             let run = run(op, &quote!(_));
             let sync = sync_closure(op);
@@ -118,7 +117,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
                 #private::follow(op, #run, #sync, #outputs)
             }
         }
-        Returns::BoxedFuture(ty) => {
+        Form::BoxedFuture(ty) => {
             let begin = begin(op, Flow::Deferred);
             let run = run(op, ty);
             let sync = sync_closure(op);
@@ -133,49 +132,98 @@ fn synchronous(op: &OpPlan) -> TokenStream {
                 }
             }
         }
+        Form::PerhapsBoxedFuture(ty) => {
+            let begin = begin(op, Flow::ByType);
+            let run = run(op, ty);
+            let outputs = outputs_of_reference(op);
+            hygienic! {
+                let flow = #private::Returns::<#ty>::TYPE.__flow();
+                let op = #begin;
+                let result: #ty = #run;
+                flow.end(op, result, #outputs)
+            }
+        }
     }
 }
 
+/// ```text
+/// async fn load(mut path: Path) -> Tensor {
+///     let returns = Returns::<Tensor>::TYPE;
+///     let (op, result): (AsyncOp, Tensor) = starting(move || {
+///         let op = begin_async("load", None, probe(&path).__tensors());
+///         (op, async move {
+///             if false { let _ = &path; return returns.unreached(); }
+///             let mut path = path;
+///             /* the body */
+///         })
+///     }).await;
+///     AsyncOp::end(op, outcome(&result).__tensors());
+///     result
+/// }
+/// ```
 fn asynchronous(op: &OpPlan) -> TokenStream {
     let private = &op.private;
     let begin = begin(op, Flow::Async);
-    let sync = sync(op);
-    let captures = (op.captures == Captures::ByMove).then(|| hygienic!(move));
-    let Reborrows { before, inside } = Reborrows::of(op);
-    let ty = match &op.returns {
-        Returns::Never => {
+    let ty = match &op.form {
+        Form::Never => {
             let body = op.function.body.stream();
             return hygienic!(let _op = #begin; #body);
         }
-        Returns::Unit => None,
-        Returns::Typed(ty)
-        | Returns::Opaque(ty)
-        | Returns::OpaqueFn(ty)
-        | Returns::BoxedFuture(ty) => Some(ty.clone()),
-        Returns::Future => Some(hygienic!(_)),
+        Form::Unseen => {
+            let body = op.function.body.stream();
+            return hygienic!(let _op = #private::unseen_task(#begin); #body);
+        }
+        Form::Unit => None,
+        Form::Typed(ty)
+        | Form::Opaque(ty)
+        | Form::BoxedFuture(ty)
+        | Form::PerhapsBoxedFuture(ty) => Some(ty.clone()),
+        Form::Future => Some(hygienic!(_)),
     };
-    let (typed, never, declared, result) = match ty {
-        None => (None, hygienic!(return;), None, None),
+    let Reborrows {
+        before,
+        in_closure,
+        inside,
+    } = Reborrows::of(op);
+    let (returns, never) = match &ty {
+        None => (None, hygienic!(return;)),
+        // Named outside the block: inside, the body may import another type of that name.
         Some(ty) => (
-            // Named outside the block: inside, the body may import another type of that name.
             Some(hygienic!(let returns = #private::Returns::<#ty>::TYPE;)),
             hygienic!(return returns.unreached();),
-            Some(hygienic!(let result: #ty =)),
-            Some(hygienic!(result)),
         ),
     };
-    let body = after(hygienic!(if false { #never } #inside), op);
-    let outputs = match result {
-        Some(_) => outputs(op, &hygienic!(&result)),
-        None => outputs(op, &hygienic!(&())),
+    let owned = owned(op);
+    let body = after(hygienic!(if false { #owned #never } #inside), op);
+    let (begin, run) = match op.captures {
+        Captures::ByMove => (
+            None,
+            hygienic! {
+                #private::starting(move || { #in_closure let op = #begin; (op, async move #body) })
+            },
+        ),
+        // Begun in a statement of its own: its temporaries would live across the await, and may not be `Send`.
+        Captures::ByUse => (
+            Some(hygienic!(let op = #begin;)),
+            hygienic!(#private::running(op, async #body)),
+        ),
+    };
+    let sync = sync(op);
+    let outputs = match ty {
+        Some(_) => outputs(op, &Outcome::value()),
+        None => outputs(op, &Outcome::unit()),
+    };
+    let (binding, ty, result) = match ty {
+        Some(ty) => (hygienic!(result), ty, Some(hygienic!(result))),
+        None => (hygienic!(_unit), hygienic!(()), None),
     };
     hygienic! {
-        let mut op = #begin;
-        #typed
+        #returns
         #before
-        #declared #private::AsyncOp::run(&mut op, async #captures #body).await;
+        #begin
+        let (op, #binding): (#private::AsyncOp, #ty) = #run.await;
         #sync
-        op.end(#outputs);
+        #private::AsyncOp::end(op, #outputs);
         #result
     }
 }
@@ -189,6 +237,8 @@ enum Flow {
     Async,
     /// When the future that the function returns is first polled.
     Deferred,
+    /// Now or at the first poll: a variable `flow` knows.
+    ByType,
 }
 
 /// `begin("matmul", (…))`
@@ -212,16 +262,23 @@ fn begin(op: &OpPlan, flow: Flow) -> TokenStream {
         (_, Some(kind)) => hygienic!(#private::Some(#kind)),
     };
     let begin = match flow {
-        Flow::Deferred => hygienic!(begin_deferred),
-        Flow::Sync | Flow::Async => hygienic!(begin_async),
+        Flow::Deferred => hygienic!(#private::begin_deferred),
+        Flow::ByType => hygienic!(flow.begin),
+        Flow::Sync | Flow::Async => hygienic!(#private::begin_async),
     };
-    hygienic!(#private::#begin(#name, #kind, #inputs))
+    hygienic!(#begin(#name, #kind, #inputs))
 }
 
 /// Waits for the device before the end time is read.
 fn sync(op: &OpPlan) -> Option<TokenStream> {
     let sync = op.sync.as_ref()?;
-    Some(hygienic!(if op.is_recording() { let _ = #sync; }))
+    let private = &op.private;
+    let ty = if op.function.sig.asyncness.is_some() {
+        hygienic!(AsyncOp)
+    } else {
+        hygienic!(Op)
+    };
+    Some(hygienic!(if #private::#ty::is_recording(&op) { let _ = #sync; }))
 }
 
 fn sync_closure(op: &OpPlan) -> TokenStream {

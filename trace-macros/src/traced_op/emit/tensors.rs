@@ -1,27 +1,28 @@
 //! Writes the inputs and outputs of an op: the code that finds the tensors in them.
 //!
 //! Tensors are passed as values that describe themselves only while recording. A closure would do the same for three
-//! times the compile time, so there is one only where the user wrote an expression.
+//! times the compile time, so there is one only where the user wrote an expression, or a type hides a tuple.
 
 use crate::traced_op::plan::{Input, OpPlan, Output};
-use crate::traced_op::signature::{Passed, ResultKind};
+use crate::traced_op::signature::Passed;
+use crate::traced_op::types::{ResultKind, Search};
 use crate::traced_op::validate::function::Device;
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use syn::Expr;
 
 /// The inputs as one value: a tuple, or a closure.
 pub(super) fn inputs(op: &OpPlan) -> TokenStream {
     let private = &op.private;
-    let inputs = op.inputs.iter().map(|input| probe(op, input));
     if !op.needs_input_closure() {
-        return list(&inputs.collect::<Vec<_>>());
+        let found = op.inputs.iter().flat_map(|input| found_in_input(op, input));
+        return list(&found.collect::<Vec<_>>());
     }
-    let inputs = op.inputs.iter().zip(inputs).map(|(input, probe)| {
-        let cfgs = match input {
-            Input::Argument { cfgs, .. } => Some(cfgs),
-            Input::Expression(_) => None,
-        };
-        hygienic!(#cfgs #probe.__tell(sink);)
+    let inputs = op.inputs.iter().map(|input| {
+        let found = described(op, &found_in_input(op, input));
+        match input {
+            Input::Argument { cfgs, .. } if !cfgs.is_empty() => hygienic!(#cfgs { #found }),
+            _ => found,
+        }
     });
     let device = op.device.as_ref().map(|device| {
         let device = match device {
@@ -48,7 +49,7 @@ pub(super) fn inputs(op: &OpPlan) -> TokenStream {
         let value = reference(&meta.value);
         hygienic!(sink.__meta(#key, #value);)
     });
-    hygienic!(#private::told(|sink| { #(#inputs)* #device #(#flops)* #(#bytes)* #(#meta)* }))
+    hygienic!(#private::described_by(|sink| { #(#inputs)* #device #(#flops)* #(#bytes)* #(#meta)* }))
 }
 
 /// One value, or a tuple. A tuple of more than eight is nested: longer ones are not described.
@@ -66,17 +67,67 @@ fn list(values: &[TokenStream]) -> TokenStream {
     }
 }
 
-fn probe(op: &OpPlan, input: &Input) -> TokenStream {
+/// The values that describe the tensors in an input.
+fn found_in_input(op: &OpPlan, input: &Input) -> Vec<TokenStream> {
+    match input {
+        Input::Argument {
+            ident,
+            passed,
+            search,
+            ..
+        } => {
+            let whole = match passed {
+                Passed::Shared => hygienic!(#ident),
+                Passed::Mut => hygienic!(&*#ident),
+                Passed::Value => hygienic!(&#ident),
+            };
+            found(op, search, &whole, &hygienic!(#ident))
+        }
+        Input::Expression(value) => vec![probe(op, &reference(value))],
+    }
+}
+
+/// The values that describe the tensors in `whole`, a reference to `place`.
+fn found(
+    op: &OpPlan,
+    search: &Search,
+    whole: &TokenStream,
+    place: &TokenStream,
+) -> Vec<TokenStream> {
+    match search {
+        Search::Nothing => Vec::new(),
+        Search::Whole => vec![probe(op, whole)],
+        Search::Tuple(parts) => parts
+            .iter()
+            .enumerate()
+            .flat_map(|(index, part)| {
+                let index = Literal::usize_unsuffixed(index);
+                let place = hygienic!(#place.#index);
+                found(op, part, &hygienic!(&#place), &place)
+            })
+            .collect(),
+        Search::Success(inner) => {
+            let private = &op.private;
+            let value = hygienic!(value);
+            let inner = described(op, &found(op, inner, &value, &value));
+            vec![hygienic!(#private::success(#whole).__describe(|value, sink| { #inner }))]
+        }
+    }
+}
+
+/// Statements that describe these values.
+fn described(op: &OpPlan, values: &[TokenStream]) -> TokenStream {
     let private = &op.private;
-    let value = match input {
-        Input::Argument { ident, passed, .. } => match passed {
-            Passed::Shared => hygienic!(#ident),
-            Passed::Mut => hygienic!(&*#ident),
-            Passed::Value => hygienic!(&#ident),
-        },
-        Input::Expression(value) => reference(value),
-    };
-    hygienic!(#private::probe(#value).__seen())
+    values
+        .iter()
+        .map(|value| hygienic!(#private::Describe::describe(#value, sink);))
+        .collect()
+}
+
+/// The tensors in a value, of which `reference` is a reference.
+fn probe(op: &OpPlan, reference: &TokenStream) -> TokenStream {
+    let private = &op.private;
+    hygienic!(#private::probe(#reference).__tensors())
 }
 
 /// `&value`, in parentheses where `&` has a higher precedence than the operators in `value`.
@@ -98,31 +149,88 @@ fn reference(value: &Expr) -> TokenStream {
     }
 }
 
-/// The outputs, given an expression for a reference to the result.
-pub(super) fn outputs(op: &OpPlan, result: &TokenStream) -> TokenStream {
+/// The outputs, given the name of the result or of a reference to it.
+pub(super) fn outputs(op: &OpPlan, result: &Outcome) -> TokenStream {
     let private = &op.private;
+    let Outcome { reference, place } = result;
     match &op.output {
-        Output::Result if op.result == ResultKind::Scalar => hygienic!(()),
-        Output::Result => hygienic!(#private::ended(#result).__seen()),
+        Output::Result => match &op.search {
+            _ if op.result == ResultKind::Scalar => hygienic!(()),
+            search @ (Search::Tuple(_) | Search::Success(_)) => {
+                list(&found(op, search, reference, place))
+            }
+            Search::Whole | Search::Nothing => {
+                hygienic!(#private::outcome(#reference).__tensors())
+            }
+        },
         Output::InPlace(in_place) => {
             let probes = in_place.iter().map(|one| {
                 let (ident, cfgs) = (&one.ident, &one.cfgs);
-                (cfgs, hygienic!(#private::probe(&*#ident).__seen()))
+                let search = match &one.search {
+                    // A failure in a parameter is not the op's.
+                    Search::Success(_) => &Search::Whole,
+                    search => search,
+                };
+                (
+                    cfgs,
+                    found(op, search, &hygienic!(&*#ident), &hygienic!(#ident)),
+                )
             });
             if op.result == ResultKind::Scalar && in_place.iter().all(|one| one.cfgs.is_empty()) {
-                return list(&probes.map(|(_, probe)| probe).collect::<Vec<_>>());
+                return list(&probes.flat_map(|(_, found)| found).collect::<Vec<_>>());
             }
-            let probes = probes.map(|(cfgs, probe)| hygienic!(#cfgs #probe.__tell(sink);));
-            hygienic!(#private::settled(#result).__then(|_, sink| { #(#probes)* }))
+            let probes = probes.map(|(cfgs, found)| {
+                let described = described(op, &found);
+                if cfgs.is_empty() {
+                    described
+                } else {
+                    hygienic!(#cfgs { #described })
+                }
+            });
+            hygienic!(#private::success(#reference).__describe(|_, sink| { #(#probes)* }))
         }
         Output::Given(values) => {
-            let probes = values.iter().map(|value| {
-                let value = reference(value);
-                hygienic!(#private::probe(#value).__seen().__tell(sink);)
-            });
+            let values: Vec<_> = values
+                .iter()
+                .map(|value| probe(op, &self::reference(value)))
+                .collect();
+            let described = described(op, &values);
             // The name that the user's expression contains.
             let named = Ident::new("result", Span::call_site());
-            hygienic!(#private::settled(#result).__then(|#named, sink| { #(#probes)* }))
+            hygienic!(#private::success(#reference).__describe(|#named, sink| { #described }))
+        }
+    }
+}
+
+/// The result of an op, in the code that describes it.
+pub(super) struct Outcome {
+    reference: TokenStream,
+    /// Without the `&`.
+    place: TokenStream,
+}
+
+impl Outcome {
+    /// The variable `result` holds the result.
+    pub(super) fn value() -> Outcome {
+        Outcome {
+            reference: hygienic!(&result),
+            place: hygienic!(result),
+        }
+    }
+
+    /// The variable `result` is a reference to the result.
+    fn reference() -> Outcome {
+        Outcome {
+            reference: hygienic!(result),
+            place: hygienic!(result),
+        }
+    }
+
+    /// The result is `()`.
+    pub(super) fn unit() -> Outcome {
+        Outcome {
+            reference: hygienic!(&()),
+            place: hygienic!(()),
         }
     }
 }
@@ -133,6 +241,6 @@ pub(super) fn outputs_of_reference(op: &OpPlan) -> TokenStream {
     if matches!(op.output, Output::Result) && op.result == ResultKind::Scalar {
         return hygienic!(|_, _| {});
     }
-    let outputs = outputs(op, &hygienic!(result));
+    let outputs = outputs(op, &Outcome::reference());
     hygienic!(|result, sink| #private::Describe::describe(#outputs, sink))
 }

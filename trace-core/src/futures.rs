@@ -1,0 +1,191 @@
+//! The futures that expanded code awaits or returns.
+//!
+//! Each holds the user's future once and adds a few words, so the size of nested async ops grows by a constant per
+//! level. An `async` block around a future holds it twice, and sizes would double with each level.
+
+#![allow(
+    unsafe_code,
+    reason = "pin projections, and a lifetime that safe code cannot express; each with its proof"
+)]
+
+use crate::TensorSink;
+use crate::engine::AsyncOp;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// The body of an `async fn` whose op has begun.
+///
+/// Its output contains the op: the op's outputs may be in parameters that can be read only after the body is dropped.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Running<F> {
+    op: AsyncOp,
+    body: F,
+}
+
+/// Runs a body whose op has begun.
+#[inline]
+pub fn running<F: Future>(op: AsyncOp, body: F) -> Running<F> {
+    Running { op, body }
+}
+
+impl<F: Future> Future for Running<F> {
+    type Output = (AsyncOp, F::Output);
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<(AsyncOp, F::Output)> {
+        // SAFETY: `body` is pinned whenever `self` is. It is never moved out, there is no destructor that could move it,
+        // and `Running` is `Unpin` only if `body` is. `op` is not pinned.
+        let (op, body) = unsafe {
+            let this = self.get_unchecked_mut();
+            (&mut this.op, Pin::new_unchecked(&mut this.body))
+        };
+        let result = ready!(op.poll(|| body.poll(context)));
+        Poll::Ready((op.take(), result))
+    }
+}
+
+/// An `async fn` that begins its op at the first poll.
+///
+/// The closure owns the parameters: it describes them and moves them into the body. If the `async fn` described them
+/// itself, the compiler would keep room for them next to the body.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub enum Starting<B, F> {
+    /// `None` only while `B` runs.
+    Unpolled(Option<B>),
+    Running(Running<F>),
+}
+
+/// Runs the body that `begin` returns, and the op that it began.
+#[inline]
+pub fn starting<B, F>(begin: B) -> Starting<B, F>
+where
+    B: FnOnce() -> (AsyncOp, F),
+    F: Future,
+{
+    Starting::Unpolled(Some(begin))
+}
+
+impl<B, F> Future for Starting<B, F>
+where
+    B: FnOnce() -> (AsyncOp, F),
+    F: Future,
+{
+    type Output = (AsyncOp, F::Output);
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<(AsyncOp, F::Output)> {
+        // SAFETY: the `Running` is pinned whenever `self` is. It is never moved or replaced, there is no destructor
+        // that could move it, and `Starting` is `Unpin` only if it is. `Unpolled` is not pinned: it is replaced before
+        // anything in it was pinned.
+        let running = unsafe {
+            let this = self.get_unchecked_mut();
+            if let Starting::Unpolled(begin) = this {
+                let Some(begin) = begin.take() else {
+                    panic!("`async fn` resumed after panicking");
+                };
+                let (op, body) = begin();
+                *this = Starting::Running(Running { op, body });
+            }
+            match this {
+                Starting::Running(running) => Pin::new_unchecked(running),
+                Starting::Unpolled(_) => unreachable!("it was replaced"),
+            }
+        };
+        running.poll(context)
+    }
+}
+
+/// A future that an op's function returned. The op begins at the first poll and ends when the future does.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Following<F, S, O> {
+    op: AsyncOp,
+    /// What runs at the end: the `sync` option, and the description of the output.
+    end: Option<(S, O)>,
+    future: F,
+}
+
+/// Records `future`.
+#[inline]
+pub fn follow<F, S, O>(op: AsyncOp, future: F, sync: S, outputs: O) -> Following<F, S, O>
+where
+    F: Future,
+    S: FnOnce(),
+    O: FnOnce(&F::Output, &mut TensorSink),
+{
+    Following {
+        op,
+        end: Some((sync, outputs)),
+        future,
+    }
+}
+
+impl<F, S, O> Future for Following<F, S, O>
+where
+    F: Future,
+    S: FnOnce(),
+    O: FnOnce(&F::Output, &mut TensorSink),
+{
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // SAFETY: `future` is pinned whenever `self` is. It is never moved out, there is no destructor that could move
+        // it, and `Following` is `Unpin` only if `future` is. The other fields are not pinned.
+        let (op, end, future) = unsafe {
+            let this = self.get_unchecked_mut();
+            (
+                &mut this.op,
+                &mut this.end,
+                Pin::new_unchecked(&mut this.future),
+            )
+        };
+        op.start();
+        let result = ready!(op.poll(|| future.poll(context)));
+        let op = op.take();
+        if let Some((sync, outputs)) = end.take()
+            && op.is_recording()
+        {
+            sync();
+            op.end(|sink: &mut TensorSink| outputs(&result, sink));
+        }
+        Poll::Ready(result)
+    }
+}
+
+/// A future in a box, as functions return it.
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+type BoxedSend<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+type BoxedSync<'a, T> = Pin<Box<dyn Future<Output = T> + Send + Sync + 'a>>;
+
+/// Describes the output of a boxed future. A function pointer, because it borrows nothing.
+pub(crate) type DescribeOutput<T> = fn(&T, &mut TensorSink);
+
+/// A boxed future that can be recorded: the result has the same type as the future.
+pub trait FollowBoxed: Future + Sized {
+    #[must_use]
+    fn follow_boxed(self, op: AsyncOp, outputs: DescribeOutput<Self::Output>) -> Self;
+}
+
+macro_rules! follow_boxed {
+    ($($boxed:ident)*) => {$(
+        impl<'a, T> FollowBoxed for $boxed<'a, T> {
+            fn follow_boxed(self, op: AsyncOp, outputs: DescribeOutput<T>) -> Self {
+                if !op.is_recording() {
+                    return self;
+                }
+                let following: $boxed<'_, T> = Box::pin(follow(op, self, || {}, outputs));
+                // SAFETY: only the lifetime in the type changes. It promises that the value in the box can be used for
+                // `'a`. The value is an op, which borrows nothing, two functions without captured variables, and
+                // `self`, whose type makes the same promise. It contains no `T`. Safe code cannot express
+                // this: `Following<Self, …>: 'a` would need `T: 'a`, a bound that the user's function may not have.
+                unsafe { std::mem::transmute::<$boxed<'_, T>, $boxed<'a, T>>(following) }
+            }
+        }
+    )*};
+}
+
+follow_boxed!(Boxed BoxedSend BoxedSync);

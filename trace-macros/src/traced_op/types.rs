@@ -1,0 +1,303 @@
+//! Questions about the tokens of a type: what may be a tensor, a failure, a future or a borrow.
+
+use super::paths::ends_in;
+use super::signature::any_token;
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::{
+    GenericArgument, Path, PathArguments, ReturnType, Signature, Token, Type, TypeParamBound,
+};
+
+/// Where tensors may be in a value of a type.
+#[derive(Clone)]
+pub(crate) enum Search {
+    /// Nowhere: the type is a number or a text.
+    Nothing,
+    /// The compiler knows.
+    Whole,
+    /// In some parts of a tuple. Searched as a whole, a tuple with a part of an unknown type would hide the others.
+    Tuple(Vec<Search>),
+    /// In the success value of a `Result` or `Option`, which contains a tuple.
+    Success(Box<Search>),
+}
+
+impl Search {
+    pub(crate) fn of(ty: &Type) -> Search {
+        match without_groups(ty) {
+            ty if is_scalar(ty) => Search::Nothing,
+            Type::Reference(reference) => Search::of(&reference.elem),
+            Type::Tuple(tuple) => {
+                let parts: Vec<Search> = tuple.elems.iter().map(Search::of).collect();
+                if parts.iter().all(|part| matches!(part, Search::Nothing)) {
+                    return Search::Nothing;
+                }
+                Search::Tuple(parts)
+            }
+            Type::Path(path) if ends_in(&path.path, "Result") || ends_in(&path.path, "Option") => {
+                match type_arguments(&path.path).next().map(Search::of) {
+                    Some(inner @ (Search::Tuple(_) | Search::Success(_))) => {
+                        Search::Success(Box::new(inner))
+                    }
+                    _ => Search::Whole,
+                }
+            }
+            _ => Search::Whole,
+        }
+    }
+
+    /// Of the result of a function.
+    pub(crate) fn of_result(sig: &Signature) -> Search {
+        match &sig.output {
+            ReturnType::Default => Search::Nothing,
+            ReturnType::Type(_, ty) => Search::of(ty),
+        }
+    }
+}
+
+/// The return type, as the code around the body needs it.
+pub(crate) enum Returns {
+    /// Nothing: `()`.
+    Unit,
+    /// `!`: the function does not return.
+    Never,
+    /// A type that can be written in a `let`.
+    Typed(TokenStream),
+    /// A type that contains `impl Trait`, with `_` in its place.
+    Opaque(TokenStream),
+    /// The same for a closure. The compiler infers the closure's parameters from the return type only if the body is the
+    /// last expression of the function.
+    OpaqueFn(TokenStream),
+    /// `impl Future`: the op ends when the future does.
+    Future,
+    /// `Pin<Box<dyn Future>>`: the same.
+    BoxedFuture(TokenStream),
+    /// A type whose name suggests that it is an alias of such a box: `BoxFuture<'a, T>`, `Self::Future`.
+    PerhapsBoxedFuture(TokenStream),
+}
+
+pub(crate) fn returns(sig: &Signature) -> Returns {
+    let ReturnType::Type(_, ty) = &sig.output else {
+        return Returns::Unit;
+    };
+    let ty = without_groups(ty);
+    match ty {
+        Type::Tuple(tuple) if tuple.elems.is_empty() => Returns::Unit,
+        Type::Never(_) => Returns::Never,
+        Type::ImplTrait(opaque) if sig.asyncness.is_none() && is_plain_future(&opaque.bounds) => {
+            Returns::Future
+        }
+        Type::Path(path) if is_boxed_future(&path.path) => Returns::BoxedFuture(quote!(#ty)),
+        Type::Path(path) if is_named_like_boxed_future(&path.path) && !mentions(ty, &["impl"]) => {
+            Returns::PerhapsBoxedFuture(quote!(#ty))
+        }
+        _ if mentions(ty, &["impl"]) && mentions(ty, &["Fn", "FnMut", "FnOnce"]) => {
+            Returns::OpaqueFn(inferred(ty))
+        }
+        _ if mentions(ty, &["impl"]) => Returns::Opaque(inferred(ty)),
+        _ => Returns::Typed(quote!(#ty)),
+    }
+}
+
+/// What the result of a function can be, judging by its type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    /// A value that is neither a tensor nor a failure: `()`, `f32`, `Option<(u32, bool)>`.
+    Scalar,
+    /// A scalar or a failure: `Result<(), E>`.
+    FallibleScalar,
+    Anything,
+}
+
+impl ResultKind {
+    /// Whether the result certainly contains no borrow of a parameter.
+    pub(crate) fn holds_no_borrow(self) -> bool {
+        self != ResultKind::Anything
+    }
+}
+
+pub(crate) fn result_kind(sig: &Signature) -> ResultKind {
+    match &sig.output {
+        ReturnType::Default => ResultKind::Scalar,
+        ReturnType::Type(_, ty) => kind_of(ty),
+    }
+}
+
+pub(crate) fn returns_option(sig: &Signature) -> bool {
+    match &sig.output {
+        ReturnType::Type(_, ty) => {
+            matches!(without_groups(ty), Type::Path(path) if ends_in(&path.path, "Option"))
+        }
+        ReturnType::Default => false,
+    }
+}
+
+fn kind_of(ty: &Type) -> ResultKind {
+    match without_groups(ty) {
+        Type::Tuple(tuple)
+            if tuple
+                .elems
+                .iter()
+                .all(|ty| kind_of(ty) == ResultKind::Scalar) =>
+        {
+            ResultKind::Scalar
+        }
+        Type::Path(path) if ends_in(&path.path, "Option") => {
+            let is_scalar = type_arguments(&path.path).all(|ty| kind_of(ty) == ResultKind::Scalar);
+            if is_scalar {
+                ResultKind::Scalar
+            } else {
+                ResultKind::Anything
+            }
+        }
+        Type::Path(path) if ends_in(&path.path, "Result") => {
+            let mut arguments = type_arguments(&path.path);
+            let is_scalar = arguments
+                .next()
+                .is_none_or(|ty| kind_of(ty) == ResultKind::Scalar);
+            if is_scalar && arguments.all(is_free_of_lifetimes) {
+                ResultKind::FallibleScalar
+            } else {
+                ResultKind::Anything
+            }
+        }
+        ty @ Type::Path(_) if is_scalar(ty) => ResultKind::Scalar,
+        _ => ResultKind::Anything,
+    }
+}
+
+fn type_arguments(path: &Path) -> impl Iterator<Item = &Type> {
+    let arguments = match path.segments.last().map(|segment| &segment.arguments) {
+        Some(PathArguments::AngleBracketed(arguments)) => Some(&arguments.args),
+        _ => None,
+    };
+    arguments
+        .into_iter()
+        .flatten()
+        .filter_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(ty),
+            _ => None,
+        })
+}
+
+const SCALARS: [&str; 19] = [
+    "f32", "f64", "bool", "usize", "isize", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32",
+    "i64", "i128", "char", "str", "String", "Duration",
+];
+
+/// Types that are never tensors, so they are not searched.
+pub(crate) fn is_scalar(ty: &Type) -> bool {
+    match without_groups(ty) {
+        Type::Path(path) => path
+            .path
+            .get_ident()
+            .is_some_and(|ident| SCALARS.iter().any(|scalar| ident == scalar)),
+        Type::Reference(reference) => is_scalar(&reference.elem),
+        _ => false,
+    }
+}
+
+fn is_free_of_lifetimes(ty: &Type) -> bool {
+    !any_token(ty.to_token_stream(), &|token| match token {
+        TokenTree::Punct(punct) => matches!(punct.as_char(), '\'' | '&'),
+        TokenTree::Ident(ident) => ident == "impl",
+        _ => false,
+    })
+}
+
+fn mentions(ty: &Type, words: &[&str]) -> bool {
+    any_token(
+        ty.to_token_stream(),
+        &|token| matches!(token, TokenTree::Ident(ident) if words.iter().any(|word| ident == word)),
+    )
+}
+
+/// The type with `_` for every `impl Trait`.
+fn inferred(ty: &Type) -> TokenStream {
+    if !mentions(ty, &["impl"]) {
+        return quote!(#ty);
+    }
+    match ty {
+        Type::Group(group) => inferred(&group.elem),
+        Type::Paren(paren) => inferred(&paren.elem),
+        Type::Tuple(tuple) => {
+            let elems = tuple.elems.iter().map(inferred);
+            quote!((#(#elems,)*))
+        }
+        Type::Reference(reference) => {
+            let mutability = &reference.mutability;
+            let lifetime = &reference.lifetime;
+            let elem = inferred(&reference.elem);
+            quote!(& #lifetime #mutability #elem)
+        }
+        Type::Array(array) => {
+            let elem = inferred(&array.elem);
+            let len = &array.len;
+            quote!([#elem; #len])
+        }
+        Type::Path(path) if path.qself.is_none() => {
+            let leading = &path.path.leading_colon;
+            let segments = path.path.segments.iter().map(|segment| {
+                let ident = &segment.ident;
+                let PathArguments::AngleBracketed(angle) = &segment.arguments else {
+                    return quote!(#segment);
+                };
+                let arguments = angle.args.iter().map(|argument| match argument {
+                    GenericArgument::Type(ty) => inferred(ty),
+                    other => quote!(#other),
+                });
+                quote!(#ident<#(#arguments),*>)
+            });
+            quote!(#leading #(#segments)::*)
+        }
+        _ => quote!(_),
+    }
+}
+
+/// `impl Future<Output = T> + Send + 'a`. The future that is returned instead has the same auto traits, but not other
+/// traits; with such a bound the function is recorded as an ordinary one.
+fn is_plain_future(bounds: &syn::punctuated::Punctuated<TypeParamBound, Token![+]>) -> bool {
+    let mut is_future = false;
+    bounds.iter().all(|bound| match bound {
+        TypeParamBound::Trait(bound) if ends_in(&bound.path, "Future") => {
+            is_future = true;
+            true
+        }
+        TypeParamBound::Trait(bound) => ["Send", "Sync", "Unpin"]
+            .iter()
+            .any(|auto| ends_in(&bound.path, auto)),
+        TypeParamBound::Lifetime(_) | TypeParamBound::PreciseCapture(_) => true,
+        _ => false,
+    }) && is_future
+}
+
+fn is_boxed_future(path: &Path) -> bool {
+    ends_in(path, "Pin")
+        && type_arguments(path).any(|boxed| {
+            matches!(without_groups(boxed), Type::Path(boxed)
+                if ends_in(&boxed.path, "Box")
+                    && type_arguments(&boxed.path).any(is_future_object))
+        })
+}
+
+/// Only a guess: the type decides. It saves the question for every other type.
+fn is_named_like_boxed_future(path: &Path) -> bool {
+    path.segments.last().is_some_and(|segment| {
+        let name = segment.ident.to_string();
+        name.contains("Fut") || name.contains("Box") && name != "Box"
+    })
+}
+
+fn is_future_object(ty: &Type) -> bool {
+    match without_groups(ty) {
+        Type::TraitObject(object) => is_plain_future(&object.bounds),
+        _ => false,
+    }
+}
+
+pub(crate) fn without_groups(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => without_groups(&group.elem),
+        Type::Paren(paren) => without_groups(&paren.elem),
+        ty => ty,
+    }
+}
