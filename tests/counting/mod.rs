@@ -1,7 +1,8 @@
-//! An allocator that counts the allocations of the current thread.
+//! An allocator that counts the allocations of the current thread, and the bytes that all threads hold.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 thread_local! {
     static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { calls: 0, bytes: 0 }) };
@@ -15,6 +16,7 @@ pub(crate) struct Allocated {
 }
 
 /// The allocations of this thread while it runs `body`.
+#[allow(dead_code, reason = "not every test asks for it")]
 pub(crate) fn during(body: impl FnOnce()) -> Allocated {
     let before = ALLOCATED.get();
     body();
@@ -23,6 +25,18 @@ pub(crate) fn during(body: impl FnOnce()) -> Allocated {
         calls: after.calls - before.calls,
         bytes: after.bytes - before.bytes,
     }
+}
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static MOST_HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// How far the bytes that all threads hold rise above what they are now while `body` runs.
+#[allow(dead_code, reason = "not every test asks for it")]
+pub(crate) fn most_held_during<R>(body: impl FnOnce() -> R) -> (R, usize) {
+    let before = HELD.load(Ordering::Relaxed);
+    MOST_HELD.store(before, Ordering::Relaxed);
+    let result = body();
+    (result, MOST_HELD.load(Ordering::Relaxed) - before)
 }
 
 struct Counting;
@@ -41,11 +55,14 @@ unsafe impl GlobalAlloc for Counting {
                 bytes: bytes + layout.size(),
             });
         });
+        let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST_HELD.fetch_max(held, Ordering::Relaxed);
         // SAFETY: as above.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: as above.
         unsafe { System.dealloc(memory, layout) }
     }

@@ -23,7 +23,7 @@ const DURATION_BITS: u32 = 36;
 /// A duration that does not fit its bits: the row's extra has it.
 pub const LONG_DURATION: u64 = (1 << DURATION_BITS) - 1;
 const SIGNATURE_BITS: u32 = 24;
-/// How many signatures one trace can tell apart.
+/// The largest number of a signature: a trace has at most one more than this.
 pub const MAX_SIGNATURES: u32 = (1 << SIGNATURE_BITS) - 1;
 
 /// One execution, packed.
@@ -186,6 +186,11 @@ impl Chunk {
         slot[2].store(steps, Ordering::Relaxed);
         self.len.store(len + 1, Ordering::Release);
         true
+    }
+
+    /// Whether the thread that owns the chunk can append nothing more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len.load(Ordering::Relaxed) as usize == self.rows.len()
     }
 
     /// How many rows are published; they never change while recording.

@@ -1,5 +1,6 @@
 //! Strings and signatures, each kept once.
 
+use super::chunk::MAX_SIGNATURES;
 use super::signature::{Parts, Role, elements};
 use crate::OpKind;
 use std::collections::HashMap;
@@ -28,8 +29,13 @@ pub struct Interner {
 }
 
 impl Interner {
+    /// The number of this string, if it is known.
+    pub fn find_string(&self, string: &str) -> Option<u32> {
+        self.string_ids.get(string).copied()
+    }
+
     pub fn string(&mut self, string: &str) -> u32 {
-        if let Some(&id) = self.string_ids.get(string) {
+        if let Some(id) = self.find_string(string) {
             return id;
         }
         let id = self.strings.len() as u32;
@@ -38,14 +44,16 @@ impl Interner {
         id
     }
 
-    /// The number of this signature. `words` are headers and dims, without the op.
+    /// The number of this signature, or none if it is new and there is no room for another one. `words` are
+    /// headers and dims, without the op. `has_room` is asked once, for a new signature.
     pub fn signature(
         &mut self,
         operation: u32,
         kind: Option<OpKind>,
         device: Option<u32>,
         words: &[usize],
-    ) -> u32 {
+        has_room: impl FnOnce() -> bool,
+    ) -> Option<u32> {
         self.key.clear();
         self.key.push(operation as usize);
         self.key.push(kind.map_or(0, |kind| kind as usize + 1));
@@ -53,9 +61,12 @@ impl Interner {
             .push(device.map_or(0, |device| device as usize + 1));
         self.key.extend_from_slice(words);
         if let Some(&id) = self.signature_ids.get(self.key.as_slice()) {
-            return id;
+            return Some(id);
         }
         let id = self.signatures.len() as u32;
+        if id > MAX_SIGNATURES || !has_room() {
+            return None;
+        }
         self.signature_ids.insert(self.key.as_slice().into(), id);
         let (count, bytes) = Parts::new(words)
             .filter(|(header, _)| header.role() == Role::Output)
@@ -76,6 +87,6 @@ impl Interner {
             bytes,
         });
         self.words.extend_from_slice(words);
-        id
+        Some(id)
     }
 }

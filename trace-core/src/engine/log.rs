@@ -12,8 +12,7 @@ pub struct Shared {
     pub signatures: Signatures,
     logs: Mutex<Vec<Arc<ThreadLog>>>,
     next_uid: AtomicU32,
-    /// Bytes that may still be allocated for rows.
-    room: AtomicUsize,
+    pub(crate) room: Room,
     limit: usize,
     pub rank: Option<u32>,
     /// Records one execution in so many of each op.
@@ -26,7 +25,7 @@ impl Shared {
             signatures: Signatures::default(),
             logs: Mutex::new(Vec::new()),
             next_uid: AtomicU32::new(0),
-            room: AtomicUsize::new(limit),
+            room: Room(AtomicUsize::new(limit)),
             limit,
             rank,
             sample,
@@ -40,6 +39,9 @@ impl Shared {
 
     /// A log for one more thread.
     pub fn add_log(&self, thread: Option<u64>, name: Option<String>) -> Arc<ThreadLog> {
+        // A thread needs its log even past the limit, to count what it drops.
+        let text = name.as_ref().map_or(0, String::len);
+        self.room.take_what_is_left_of(LOG_BYTES + text);
         let log = Arc::new(ThreadLog {
             uid: self.next_uid.fetch_add(1, Ordering::Relaxed),
             thread: Thread {
@@ -59,16 +61,6 @@ impl Shared {
         log
     }
 
-    /// Takes room for a chunk of `rows`, or says that there is none left.
-    pub fn take_room(&self, rows: usize) -> bool {
-        let bytes = Chunk::bytes(rows);
-        self.room
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| {
-                room.checked_sub(bytes)
-            })
-            .is_ok()
-    }
-
     pub fn logs(&self) -> Vec<Arc<ThreadLog>> {
         self.logs
             .lock()
@@ -81,6 +73,32 @@ impl Shared {
         std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
+
+/// Bytes that a session may still allocate: for rows, signatures, names and extras.
+#[derive(Debug)]
+pub struct Room(AtomicUsize);
+
+impl Room {
+    /// Takes so many bytes, or returns false if there are fewer left.
+    pub(crate) fn take(&self, bytes: usize) -> bool {
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| {
+                room.checked_sub(bytes)
+            })
+            .is_ok()
+    }
+
+    /// Takes so many bytes, or all that are left.
+    fn take_what_is_left_of(&self, bytes: usize) {
+        let take = |room: usize| Some(room.saturating_sub(bytes));
+        let _ = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+    }
+}
+
+/// Bytes of a thread's log without its rows, in a list that is up to half empty.
+const LOG_BYTES: usize = size_of::<ThreadLog>() + 64;
 
 /// What one thread has recorded.
 #[derive(Debug)]

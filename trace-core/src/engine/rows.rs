@@ -35,6 +35,16 @@ pub struct RawExtra {
     pub meta: Vec<(&'static str, String)>,
 }
 
+impl RawExtra {
+    /// Bytes that it takes in a list that is up to half empty.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts: usize = self.meta.iter().map(|(_, text)| text.capacity() + 16).sum();
+        2 * size_of::<RawExtra>()
+            + self.meta.capacity() * size_of::<(&'static str, String)>()
+            + texts
+    }
+}
+
 /// An op of any thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OpRef {

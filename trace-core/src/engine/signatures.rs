@@ -1,11 +1,10 @@
 //! Numbers for signatures: a table that all threads of a session share, and a cache in front of it.
 
-use crate::engine::chunk::MAX_SIGNATURES;
+use super::log::{Room, Shared};
 use crate::engine::interner::Interner;
 use crate::engine::signature::{Fact, Header, Parts, Role, push_tensor};
 use crate::{Device, OpKind};
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
 /// Every signature of a session, numbered in the order in which they were first seen.
@@ -15,43 +14,72 @@ pub struct Signatures(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     interner: Interner,
-    ops: Vec<(String, Option<OpKind>)>,
-    op_numbers: HashMap<(String, Option<OpKind>), u32>,
+    /// The name of each op, as a string of the interner, and its kind.
+    ops: Vec<(u32, Option<OpKind>)>,
+    op_numbers: HashMap<(u32, Option<OpKind>), u32>,
     scratch: Vec<usize>,
 }
 
+/// The number of an op whose name did not fit into the memory limit. It has no signatures, so every execution of it
+/// is dropped when it ends, and counted.
+pub(crate) const REFUSED: u32 = u32::MAX;
+
+/// Bytes of a new string: twice its text, two allocations, and its places in tables that are up to half empty.
+fn string_bytes(string: &str) -> usize {
+    2 * string.len() + 160
+}
+
+/// Bytes of a new op without its name.
+const OP_BYTES: usize = 64;
+
+/// Bytes of a new signature of so many words in the shared table.
+fn signature_bytes(words: usize) -> usize {
+    24 * words + 288
+}
+
+/// Bytes of a new signature of so many words in the table of a thread.
+fn known_bytes(words: usize) -> usize {
+    16 * words + 128
+}
+
 impl Signatures {
-    /// The number of an op: all that have its name and kind share it.
-    pub fn op(&self, name: String, kind: Option<OpKind>) -> u32 {
+    /// The number of an op: all that have its name and kind share it. [`REFUSED`] if it is new and does not fit.
+    pub(crate) fn op(&self, name: &str, kind: Option<OpKind>, room: &Room) -> u32 {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = &mut *table;
-        match table.op_numbers.entry((name, kind)) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => {
-                let number = table.ops.len() as u32;
-                table.ops.push(new.key().clone());
-                *new.insert(number)
-            }
+        let known = table.interner.find_string(name);
+        if let Some(&number) = known.and_then(|name| table.op_numbers.get(&(name, kind))) {
+            return number;
         }
+        let text = known.map_or_else(|| string_bytes(name), |_| 0);
+        if !room.take(OP_BYTES + text) {
+            return REFUSED;
+        }
+        let op = (table.interner.string(name), kind);
+        let number = table.ops.len() as u32;
+        table.ops.push(op);
+        table.op_numbers.insert(op, number);
+        number
     }
 
-    /// The number of a signature; none when there are too many.
-    fn intern(&self, words: &[usize]) -> Option<u32> {
+    /// The number of a signature; none when it is new and does not fit.
+    fn intern(&self, words: &[usize], room: &Room) -> Option<u32> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = &mut *table;
         let (&op, words) = words.split_first()?;
-        let (name, kind) = table.ops.get(op)?;
-        let operation = table.interner.string(name);
+        let &(operation, kind) = table.ops.get(op)?;
+        // Named devices are few: `Device::named` keeps at most 4,096.
         let device = match device_of(words) {
             Device::Unknown => None,
             device => Some(table.interner.string(&device.to_string())),
         };
         table.scratch.clear();
         copy_without_device(words, &mut table.scratch);
-        let number = table
+        table
             .interner
-            .signature(operation, *kind, device, &table.scratch);
-        (number < MAX_SIGNATURES).then_some(number)
+            .signature(operation, kind, device, &table.scratch, || {
+                room.take(signature_bytes(words.len()))
+            })
     }
 
     /// Runs `f` on what is known so far.
@@ -168,9 +196,9 @@ impl KnownSignatures {
         Header(word).ended()
     }
 
-    /// The number of this signature, which becomes the latest of its op; none when the session
-    /// has too many.
-    pub(crate) fn number(&mut self, words: &[usize], shared: &Signatures) -> Option<u32> {
+    /// The number of this signature, which becomes the latest of its op; none when it is new and the session
+    /// has no room for it.
+    pub(crate) fn number(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
         let hash = hash(words);
         let known = match self.find(words, hash) {
             Some(known) => known,
@@ -200,11 +228,14 @@ impl KnownSignatures {
         None
     }
 
-    fn add(&mut self, words: &[usize], hash: u32, shared: &Signatures) -> Option<u32> {
-        let number = shared.intern(words)?;
+    fn add(&mut self, words: &[usize], hash: u32, shared: &Shared) -> Option<u32> {
         let index = self.known.len() as u32;
         let first = u32::try_from(self.words.len()).ok()?;
         let end = first.checked_add(words.len() as u32)?;
+        if !shared.room.take(known_bytes(words.len())) {
+            return None;
+        }
+        let number = shared.signatures.intern(words, &shared.room)?;
         self.words.extend_from_slice(words);
         self.words.push(Header::end(number).0);
         self.known.push(Known {
@@ -247,8 +278,8 @@ mod tests {
 
     #[test]
     fn equal_words_get_one_number_and_others_another() {
-        let (shared, mut cache) = (Signatures::default(), KnownSignatures::new());
-        let op = shared.op("op".to_owned(), None) as usize;
+        let (shared, mut cache) = (Shared::new(1 << 20, None, 1), KnownSignatures::new());
+        let op = shared.signatures.op("op", None, &shared.room) as usize;
         let number = |cache: &mut KnownSignatures, dim: usize| {
             let mut words = vec![op];
             push_tensor(

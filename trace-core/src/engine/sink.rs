@@ -1,6 +1,7 @@
 //! What a tensor says of itself while an op is recorded.
 
-use super::signatures::{KnownSignatures, Signatures};
+use super::log::Shared;
+use super::signatures::KnownSignatures;
 use crate::describe::Describe;
 use crate::engine::signature::{Fact, Header, LONG_RANK, Role};
 use crate::{DType, Device};
@@ -189,7 +190,7 @@ impl TensorSink {
 
     /// Ends an op's words: the number of their signature, or none when the session has too many.
     #[inline]
-    pub(crate) fn number(&mut self, said: Said, shared: &Signatures) -> Option<u32> {
+    pub(crate) fn number(&mut self, said: Said, shared: &Shared) -> Option<u32> {
         if let Some(number) = self.known.ends_at(self.at as u32) {
             self.said.top = said.base as usize;
             return Some(number);
@@ -198,7 +199,7 @@ impl TensorSink {
     }
 
     #[inline(never)]
-    fn look_up(&mut self, said: Said, shared: &Signatures) -> Option<u32> {
+    fn look_up(&mut self, said: Said, shared: &Shared) -> Option<u32> {
         self.disagree();
         let base = said.base as usize;
         let words = self.said.words.get(base..self.said.top).unwrap_or_default();

@@ -4,6 +4,7 @@ use super::chunk::{Chunk, MAX_ROWS, NO_PARENT, PackedRow, Steps};
 use super::clock::Clock;
 use super::log::{Shared, ThreadLog};
 use super::rows::{RawExtra, ThreadRows};
+use super::signatures::REFUSED;
 use super::site::{KindCode, Site, Sites};
 use super::state::{self, Running};
 use super::ticks::TickScale;
@@ -31,6 +32,8 @@ pub(crate) struct Target {
 
 /// A row has 32 bits for its step, and the last number stands for no parent.
 const LAST_STEP: u64 = NO_PARENT as u64;
+/// Bytes of a name in a thread's table, without its text.
+const NAME_BYTES: usize = 96;
 /// A thread's chunks grow from this to the largest: short threads stay small.
 const FIRST_ROWS: usize = 64;
 /// What may be filled before rows are dropped and counted, unless somebody says otherwise.
@@ -89,8 +92,11 @@ impl Target {
         if let Some(&number) = self.names.get(&operation) {
             return number;
         }
-        let number = self.shared.signatures.op(operation.clone(), None);
-        self.names.insert(operation, number);
+        let shared = &self.shared;
+        let number = shared.signatures.op(&operation, None, &shared.room);
+        if number != REFUSED && shared.room.take(NAME_BYTES + operation.capacity()) {
+            self.names.insert(operation, number);
+        }
         number
     }
 
@@ -106,7 +112,7 @@ impl Target {
         let site = Site { name, kind };
         sites.find(site, || {
             let (name, kind) = site.operation();
-            self.shared.signatures.op(name, kind)
+            self.shared.signatures.op(&name, kind, &self.shared.room)
         })
     }
 
@@ -145,25 +151,43 @@ impl Target {
     #[cold]
     #[inline(never)]
     fn push_to_new_chunk(&mut self, start: u64, facts: u64, steps: u64) {
-        // Looked at here, well before the end, to keep the question off the hot path.
+        // Checked here, well before the end, to keep it off the hot path.
         self.is_careful |= u64::from(Steps(steps).step()) > LAST_STEP / 2;
-        if self.is_full || !self.shared.take_room(self.next_rows) {
+        if self.add_chunk() {
+            self.chunk.push_packed([start, facts, steps]);
+        } else {
+            self.drop_row();
+        }
+    }
+
+    /// Continues in a new chunk; false if the memory limit is reached.
+    fn add_chunk(&mut self) -> bool {
+        if self.is_full || !self.shared.room.take(Chunk::bytes(self.next_rows)) {
             self.is_full = true;
-            return self.drop_row();
+            return false;
         }
         self.chunk = Arc::new(Chunk::with_rows(self.next_rows));
-        self.chunk.push_packed([start, facts, steps]);
         self.log.add_chunk(self.chunk.clone());
         self.next_rows = (self.next_rows * 2).min(MAX_ROWS);
+        true
+    }
+
+    /// Appends a row and what it has no bits for: both, or neither if one does not fit. The extra comes first, so
+    /// that no reader finds the row without it.
+    pub(crate) fn push_with_extra(&mut self, row: PackedRow, extra: RawExtra) {
+        let has_room =
+            (!self.chunk.is_full() || self.add_chunk()) && self.shared.room.take(extra.bytes());
+        if has_room {
+            self.log.add_extra(extra);
+            self.push(row);
+        } else {
+            self.drop_row();
+        }
     }
 
     #[cold]
     pub(crate) fn drop_row(&mut self) {
         self.log.dropped.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn add_extra(&mut self, extra: RawExtra) {
-        self.log.add_extra(extra);
     }
 
     /// A copy of this thread's rows past the first so many.

@@ -251,14 +251,14 @@ impl TraceStoreBuilder {
     ) -> Result<u32, TraceError> {
         let operation = self.interner.string(operation);
         let device = device.map(|device| self.interner.string(device));
-        let id = self.interner.signature(operation, kind, device, words);
-        if id > MAX_SIGNATURES {
-            return Err(TraceError::too_large(format!(
-                "more than {MAX_SIGNATURES} distinct ops, devices and shapes; \
-                 leave some of them out or split the trace"
-            )));
-        }
-        Ok(id)
+        self.interner
+            .signature(operation, kind, device, words, || true)
+            .ok_or_else(|| {
+                TraceError::too_large(format!(
+                    "more than {MAX_SIGNATURES} distinct ops, devices and shapes; \
+                     leave some of them out or split the trace"
+                ))
+            })
     }
 
     pub(super) fn append(

@@ -322,8 +322,8 @@ impl Recorder {
         let Some(target) = &mut self.target else {
             return;
         };
-        let Some(signature) = self.sink.number(op.said, &target.shared().signatures) else {
-            return target.drop_row();
+        let Some(signature) = self.sink.number(op.said, target.shared()) else {
+            return self.drop_op(op);
         };
         let outcome = if self.sink.has_failed() {
             Outcome::Error
@@ -339,18 +339,30 @@ impl Recorder {
         }
     }
 
-    /// Appends a row of the few that have more to say than fits.
+    /// Counts an op whose signature did not fit.
+    #[cold]
+    #[inline(never)]
+    fn drop_op(&mut self, op: &OpenOp) {
+        if op.has_extra {
+            take_extra(&mut self.extras, op.steps.step());
+        }
+        if let Some(target) = &mut self.target {
+            target.drop_row();
+        }
+    }
+
+    /// Appends one of the few rows that have an extra.
     #[cold]
     #[inline(never)]
     fn push_with_extra(&mut self, op: &OpenOp, duration: u64, signature: u32, outcome: Outcome) {
         let extra = take_extra(&mut self.extras, op.steps.step());
         if let Some(target) = &mut self.target {
-            target.add_extra(RawExtra {
+            let facts = facts_with_extra(duration, signature, outcome);
+            let extra = RawExtra {
                 duration: Some(duration),
                 ..extra
-            });
-            let facts = facts_with_extra(duration, signature, outcome);
-            target.push([op.start, facts, op.steps.0]);
+            };
+            target.push_with_extra([op.start, facts, op.steps.0], extra);
         }
     }
 }
