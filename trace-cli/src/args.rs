@@ -4,6 +4,7 @@
 use crate::commands::Command;
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
+use trace_runtime::analyze::StepRange;
 
 /// Shows where time, memory and waiting went in a trace of tensor ops.
 ///
@@ -34,6 +35,17 @@ pub(crate) struct Reading {
     /// Include calls into a device's runtime (their time overlaps the ops they are part of)
     #[arg(long)]
     pub(crate) runtime_calls: bool,
+    /// Only these steps: `5`, `5..10` (both included), `7..` or `..10`
+    ///
+    /// An op belongs to the step in which it began. Work on a device belongs to the step that launched it. Ops are
+    /// kept whole.
+    #[arg(long, value_name = "RANGE")]
+    pub(crate) steps: Option<StepRange>,
+    /// Leave out the first steps, while they take more than 1.5 times the usual length
+    ///
+    /// The usual length is the median of the second half of the steps. At most half of the steps are left out.
+    #[arg(long)]
+    pub(crate) skip_warm_up: bool,
 }
 
 /// Format, size and destination of a result.

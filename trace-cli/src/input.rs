@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, StdinLock};
 use std::path::Path;
 use std::thread;
+use trace_runtime::analyze::{StepRange, restrict_to_steps, steps_after_warm_up};
 use trace_runtime::model::TraceErrorKind;
 use trace_runtime::read::Reader;
 use trace_runtime::{TraceError, TraceStore};
@@ -28,11 +29,29 @@ fn load_one(path: &Path, reading: Reading, progress: &Progress) -> Result<TraceS
     if path.as_os_str() == "-" {
         let name = Path::new("standard input");
         let source = progress.reading(name, None, standard_input()?);
-        return read(reader, source).map_err(|error| named(error, name));
+        return read(reader, source)
+            .and_then(|trace| in_steps(trace, reading))
+            .map_err(|error| named(error, name));
     }
     let (file, size) = open(path)?;
     let source = progress.reading(path, size, file);
-    read(reader, source).map_err(|error| named(error, path))
+    read(reader, source)
+        .and_then(|trace| in_steps(trace, reading))
+        .map_err(|error| named(error, path))
+}
+
+/// The part of a trace that `--steps` and `--skip-warm-up` choose.
+fn in_steps(trace: TraceStore, reading: Reading) -> Result<TraceStore, TraceError> {
+    let after_warm_up = reading.skip_warm_up.then(|| {
+        // A trace without steps fails below.
+        steps_after_warm_up(&trace).unwrap_or(StepRange::new(0, u64::MAX))
+    });
+    let range = match (reading.steps, after_warm_up) {
+        (None, None) => return Ok(trace),
+        (Some(range), None) | (None, Some(range)) => range,
+        (Some(range), Some(steady)) => range.intersection(steady),
+    };
+    restrict_to_steps(&trace, range)
 }
 
 fn named(error: TraceError, path: &Path) -> Failure {

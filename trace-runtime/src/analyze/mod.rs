@@ -34,6 +34,8 @@ mod roofline;
 mod row_key;
 mod short_name;
 mod step_of;
+mod step_range;
+mod step_table;
 mod summaries;
 mod trust;
 
@@ -58,5 +60,8 @@ pub use outcomes::{OpOutcomes, outcomes};
 pub use roofline::{RooflinePoint, roofline};
 pub use short_name::ShortNames;
 pub use step_of::step_of_entries;
+pub(crate) use step_range::SELECTED_KEY;
+pub use step_range::{StepRange, restrict_to_steps, steps_after_warm_up};
+pub use step_table::{StepDifference, StepRow, StepTable, step_table};
 pub use summaries::{CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary};
 pub use trust::{OVERHEAD_KEY, UntrustedOp, overhead_ns, too_short_to_trust};

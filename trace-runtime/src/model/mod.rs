@@ -18,6 +18,7 @@ mod merge;
 pub(crate) mod order;
 mod rows;
 pub(crate) mod runtime_call;
+mod select;
 pub(crate) mod store;
 mod stored_entry;
 mod tensor_view;

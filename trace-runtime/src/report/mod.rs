@@ -8,6 +8,7 @@ mod markdown;
 mod names;
 mod op_sections;
 mod sections;
+mod step_sections;
 mod table;
 mod text;
 
@@ -19,8 +20,8 @@ pub use text::{Colour, TextStyle, wrapped};
 
 use crate::analyze::{
     Activity, CategoryTime, Collective, CriticalPath, LiveMemory, MachinePeaks, OpOutcomes, OpRow,
-    OpTables, RooflinePoint, UntrustedOp, activity, collectives, critical_path, live_memory,
-    outcomes, overhead_ns, roofline, too_short_to_trust,
+    OpTables, RooflinePoint, SELECTED_KEY, StepTable, UntrustedOp, activity, collectives,
+    critical_path, live_memory, outcomes, overhead_ns, roofline, step_table, too_short_to_trust,
 };
 use crate::model::json_struct::json_struct;
 use crate::model::{RecordedExecutionTrace, TraceStore, TraceView};
@@ -75,6 +76,8 @@ pub struct Report {
     pub categories: Vec<CategoryTime>,
     /// Device time whose launch is unknown, so that no host op has it.
     pub unattributed_device_ns: u64,
+    /// The steps of the program's loop; empty where it marked none.
+    pub steps: StepTable,
     /// What each device did.
     pub activity: Activity,
     /// Collectives across ranks.
@@ -114,7 +117,7 @@ json_struct!(Report {
         outcomes,
         untrusted,
     ],
-    optional: [categories, unattributed_device_ns, peaks, roofline],
+    optional: [steps, categories, unattributed_device_ns, peaks, roofline],
 });
 
 /// A terminal is not wider and a plot seldom.
@@ -165,6 +168,7 @@ impl Report {
             shapes: tables.by_shape(),
             categories: tables.categories(),
             unattributed_device_ns: tables.device_times().unattributed_ns(),
+            steps: step_table(trace),
             activity: activity(trace),
             collectives: collectives(trace),
             critical_path,
@@ -177,6 +181,10 @@ impl Report {
             .get("tracing")
             .is_some_and(|said| said == "compiled out");
         report.notes = answer::notes(&report, compiled_out);
+        let selected = trace.metadata().get(SELECTED_KEY);
+        report
+            .notes
+            .extend(selected.map(|steps| format!("only steps {steps}")));
         report.answer = answer::line(&report, compiled_out);
         match MachinePeaks::of(trace) {
             Some(peaks) => report.with_peaks(peaks),

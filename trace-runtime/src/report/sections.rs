@@ -4,6 +4,7 @@ use super::Report;
 use super::answer::{device_name, waiting_devices};
 use super::names::printable;
 use super::op_sections::{by_op, by_shape, categories, roofline};
+use super::step_sections::{slowest_step, steps};
 use super::table::{Column, Table};
 use crate::analyze::DeviceActivity;
 use crate::units::{bytes, count, duration, percent, prose, rate, unless_zero};
@@ -13,6 +14,8 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
         .into_iter()
         .chain(by_shape(report, rows));
     let others = [
+        steps(report, rows),
+        slowest_step(report, rows),
         categories(report, rows),
         devices(report, rows),
         collectives(report, rows),

@@ -1,0 +1,269 @@
+//! Figures for each step of a loop, and what made the slowest one slow.
+
+use super::communication::CommunicationRule;
+use super::device_time::is_accelerator;
+use super::grouping::Grouping;
+use super::intervals::Intervals;
+use super::nesting::Nesting;
+use super::row_key::{ByShape, RowKey as _};
+use super::step_of::step_of_entries;
+use crate::model::json_struct::json_struct;
+use crate::model::{EntryView, TraceView};
+use std::collections::BTreeMap;
+
+/// One step of one rank. Device figures are of the time between the step's start and end.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StepRow {
+    /// The number of the step.
+    pub number: u64,
+    /// The rank whose step it is.
+    pub rank: Option<u32>,
+    /// How long it took, in nanoseconds.
+    pub length_ns: u64,
+    /// The time in which at least one accelerator of the rank was busy; `None` where there are none.
+    pub device_busy_ns: Option<u64>,
+    /// The time in which accelerators communicated and computed nothing.
+    pub exposed_communication_ns: Option<u64>,
+    /// The time in which no accelerator was busy.
+    pub device_idle_ns: Option<u64>,
+    /// Of the idle time, that in which no launched work was pending: the host had not launched it yet. `None` where
+    /// the trace does not have the launches.
+    pub host_bound_ns: Option<u64>,
+}
+
+json_struct!(StepRow {
+    required: [number, length_ns],
+    optional: [
+        rank,
+        device_busy_ns,
+        exposed_communication_ns,
+        device_idle_ns,
+        host_bound_ns
+    ],
+});
+
+/// An op and its input shapes that took longer in the slowest step than in the others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StepDifference {
+    /// The op's name.
+    pub operation: String,
+    /// The dims of its inputs.
+    pub input_shapes: Vec<Vec<usize>>,
+    /// Whether it ran on an accelerator.
+    pub accelerator: bool,
+    /// Self time in the slowest step, in nanoseconds.
+    pub self_ns: u64,
+    /// Mean self time in the other steps of the rank, in nanoseconds.
+    pub usual_ns: u64,
+    /// Calls in the slowest step.
+    pub calls: usize,
+    /// Mean number of calls in the other steps of the rank.
+    pub usual_calls: f64,
+}
+
+json_struct!(StepDifference {
+    required: [
+        operation,
+        input_shapes,
+        accelerator,
+        self_ns,
+        usual_ns,
+        calls,
+        usual_calls
+    ],
+    optional: [],
+});
+
+/// All steps of a trace.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StepTable {
+    /// A row for each step and rank, earliest first.
+    pub steps: Vec<StepRow>,
+    /// The mean length, in nanoseconds.
+    pub mean_ns: u64,
+    /// The standard deviation of the lengths (of the population), in nanoseconds.
+    pub deviation_ns: u64,
+    /// The slowest step, as an index into `steps`; of equal ones the first. `None` for fewer than two steps.
+    pub slowest: Option<usize>,
+    /// What took longer in the slowest step than in the other steps of its rank, largest difference first.
+    pub slower_ops: Vec<StepDifference>,
+}
+
+json_struct!(StepTable {
+    required: [steps, mean_ns, deviation_ns, slowest, slower_ops],
+    optional: [],
+});
+
+/// Length, device time and spread of every step; empty where the trace has no steps.
+pub fn step_table<T: TraceView + ?Sized>(trace: &T) -> StepTable {
+    if trace.steps().is_empty() {
+        return StepTable::default();
+    }
+    let devices = devices_by_rank(trace);
+    let steps: Vec<StepRow> = trace
+        .steps()
+        .iter()
+        .map(|step| {
+            let row = StepRow {
+                number: step.number,
+                rank: step.rank,
+                length_ns: step.length_ns(),
+                ..StepRow::default()
+            };
+            match devices.get(&step.rank) {
+                Some(device) => device.fill_in(row, (step.start_ns, step.end_ns)),
+                None => row,
+            }
+        })
+        .collect();
+    let lengths = || steps.iter().map(|step| step.length_ns as f64);
+    let count = steps.len() as f64;
+    let mean = lengths().sum::<f64>() / count;
+    let variance = lengths().map(|length| (length - mean).powi(2)).sum::<f64>() / count;
+    let slowest = (0..steps.len())
+        .rev()
+        .max_by_key(|&index| steps[index].length_ns)
+        .filter(|_| steps.len() > 1);
+    StepTable {
+        mean_ns: mean.round() as u64,
+        deviation_ns: variance.sqrt().round() as u64,
+        slower_ops: slowest.map_or_else(Vec::new, |slowest| slower_ops(trace, slowest)),
+        slowest,
+        steps,
+    }
+}
+
+/// When the accelerators of a rank did what.
+#[derive(Default)]
+struct RankDevices {
+    busy: Intervals,
+    exposed: Intervals,
+    /// From the end of each launch to the start of its work.
+    pending: Option<Intervals>,
+}
+
+impl RankDevices {
+    fn fill_in(&self, row: StepRow, (start, end): (i64, i64)) -> StepRow {
+        let within = |set: &Intervals| part_of(set, start, end);
+        let busy = within(&self.busy);
+        let window: Intervals = [(start, end)].into_iter().collect();
+        let idle = window.difference(&busy);
+        StepRow {
+            device_busy_ns: Some(busy.length()),
+            exposed_communication_ns: Some(within(&self.exposed).length()),
+            host_bound_ns: self
+                .pending
+                .as_ref()
+                .map(|pending| idle.difference(&within(pending)).length()),
+            device_idle_ns: Some(idle.length()),
+            ..row
+        }
+    }
+}
+
+/// The moments of a set from `start` to `end`.
+fn part_of(set: &Intervals, start: i64, end: i64) -> Intervals {
+    let all = set.as_slice();
+    let first = all.partition_point(|interval| interval.1 <= start);
+    let past = all.partition_point(|interval| interval.0 < end);
+    all.get(first..past)
+        .unwrap_or_default()
+        .iter()
+        .map(|&(from, to)| (from.max(start), to.min(end)))
+        .collect()
+}
+
+fn devices_by_rank<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, RankDevices> {
+    type Spans = Vec<(i64, i64)>;
+    let mut rule = CommunicationRule::default();
+    let mut found: BTreeMap<Option<u32>, (Spans, Spans)> = BTreeMap::new();
+    for view in trace.views().filter(is_accelerator) {
+        if let Some(span) = view.start_ns().zip(view.end_ns()) {
+            let (compute, communication) = found.entry(view.rank()).or_default();
+            if rule.holds(&view) {
+                communication.push(span);
+            } else {
+                compute.push(span);
+            }
+        }
+    }
+    let mut pending = pending_by_rank(trace);
+    found
+        .into_iter()
+        .map(|(rank, (compute, communication))| {
+            let compute: Intervals = compute.into_iter().collect();
+            let communication: Intervals = communication.into_iter().collect();
+            let devices = RankDevices {
+                busy: compute.union(&communication),
+                exposed: communication.difference(&compute),
+                pending: pending.remove(&rank),
+            };
+            (rank, devices)
+        })
+        .collect()
+}
+
+fn pending_by_rank<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, Intervals> {
+    let ends: Vec<i64> = trace.runtime_calls().map(|call| call.end_ns()).collect();
+    let mut spans: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
+    for launch in trace.launches() {
+        let work = trace.index_of_step(launch.step);
+        if let (Some(work), Some(&launched)) = (work, ends.get(launch.call)) {
+            let view = trace.view(work);
+            let spans = spans.entry(view.rank()).or_default();
+            spans.extend(view.start_ns().map(|start| (launched, start)));
+        }
+    }
+    spans
+        .into_iter()
+        .map(|(rank, spans)| (rank, spans.into_iter().collect()))
+        .collect()
+}
+
+/// Compares the slowest step with the mean of the other steps of its rank, by op and input shapes.
+fn slower_ops<T: TraceView + ?Sized>(trace: &T, slowest: usize) -> Vec<StepDifference> {
+    let rank = trace.steps()[slowest].rank;
+    let others = trace
+        .steps()
+        .iter()
+        .filter(|step| step.rank == rank)
+        .count()
+        - 1;
+    if others == 0 {
+        return Vec::new();
+    }
+    let step_of = step_of_entries(trace);
+    let nesting = Nesting::of(trace);
+    let mut grouping: Grouping<ByShape<'_>> = Grouping::new();
+    // Self time and calls, in the slowest step and in the others.
+    let mut sums: Vec<[(u64, usize); 2]> = Vec::new();
+    for (index, view) in trace.views().enumerate() {
+        let Some(step) = step_of[index].filter(|&step| trace.steps()[step].rank == rank) else {
+            continue;
+        };
+        let group = grouping.group(&view, |view: &EntryView<'_>| Some(ByShape(*view))) as usize;
+        if group >= sums.len() {
+            sums.resize(group + 1, Default::default());
+        }
+        let (time, calls) = &mut sums[group][usize::from(step != slowest)];
+        *time = time.saturating_add(nesting.self_ns(index, &view));
+        *calls += 1;
+    }
+    let mut rows: Vec<StepDifference> = grouping
+        .keys()
+        .iter()
+        .zip(sums)
+        .map(|(key, [slow, usual])| StepDifference {
+            operation: key.operation().to_owned(),
+            input_shapes: key.input_shapes().unwrap_or_default(),
+            accelerator: key.accelerator(),
+            self_ns: slow.0,
+            usual_ns: usual.0 / others as u64,
+            calls: slow.1,
+            usual_calls: usual.1 as f64 / others as f64,
+        })
+        .filter(|row| row.self_ns > row.usual_ns)
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.self_ns - row.usual_ns));
+    rows
+}
