@@ -2,9 +2,12 @@
 
 #[path = "../seeded/rng.rs"]
 mod rng;
+#[path = "../planted/slowdown.rs"]
+mod slowdown;
 
 use ndarray::{Array1, Array2, ArrayRef2, Axis, Zip};
 use rng::Rng;
+use slowdown::planted;
 use trace_runtime::traced_op;
 
 pub(crate) const INPUTS: usize = 64;
@@ -132,7 +135,7 @@ impl Linear {
 
 #[traced_op(kind = compute, flops = 2 * a.nrows() * a.ncols() * b.ncols())]
 fn matmul(a: &ArrayRef2<f32>, b: &ArrayRef2<f32>) -> Array2<f32> {
-    a.dot(b)
+    planted("matmul", a.shape(), || a.dot(b))
 }
 
 #[traced_op(kind = compute)]
@@ -143,13 +146,15 @@ fn relu(mut x: Array2<f32>) -> Array2<f32> {
 
 #[traced_op(kind = compute)]
 fn relu_backward(mut slope: Array2<f32>, activations: &Array2<f32>) -> Array2<f32> {
-    Zip::from(&mut slope)
-        .and(activations)
-        .for_each(|slope, &x| {
-            if x <= 0.0 {
-                *slope = 0.0;
-            }
-        });
+    planted("relu_backward", activations.shape(), || {
+        Zip::from(&mut slope)
+            .and(activations)
+            .for_each(|slope, &x| {
+                if x <= 0.0 {
+                    *slope = 0.0;
+                }
+            });
+    });
     slope
 }
 

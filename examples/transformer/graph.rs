@@ -3,9 +3,13 @@
 
 #[path = "../seeded/rng.rs"]
 mod rng;
+#[path = "../planted/slowdown.rs"]
+mod slowdown;
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis, concatenate, s};
 use rng::Rng;
+use slowdown::planted;
+use std::time::Duration;
 use trace_runtime::traced_op;
 
 /// The size of a model.
@@ -87,7 +91,9 @@ impl Transformer {
         let mut unread = prompt.to_vec();
         for _ in 0..count {
             let logits = self.forward(&unread, &mut cache);
-            let token = sample(&logits, 40, rng.uniform());
+            let chance = rng.uniform();
+            let token = slowdown::calls("sample", || sample(&logits, 40, chance));
+            slowdown::added(Duration::from_micros(400));
             text.push(token);
             unread = vec![token];
         }
@@ -255,7 +261,7 @@ impl LayerNorm {
 
 #[traced_op(kind = compute, flops = 2 * a.nrows() * a.ncols() * b.ncols())]
 fn matmul(a: &ArrayRef2<f32>, b: &ArrayRef2<f32>) -> Array2<f32> {
-    a.dot(b)
+    planted("matmul", a.shape(), || a.dot(b))
 }
 
 /// Each row of `scores`, scaled and turned into weights that sum to one; a token sees itself and those
@@ -276,7 +282,9 @@ fn causal_softmax(mut scores: Array2<f32>, scale: f32) -> Array2<f32> {
 
 #[traced_op(kind = compute)]
 fn gelu(mut x: Array2<f32>) -> Array2<f32> {
-    x.mapv_inplace(|x| 0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x.powi(3))).tanh()));
+    let gelu = |x: f32| 0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x.powi(3))).tanh());
+    let dims = [x.nrows(), x.ncols()];
+    planted("gelu", &dims, || x.mapv_inplace(gelu));
     x
 }
 
@@ -309,7 +317,9 @@ fn append(cached: &ArrayRef2<f32>, new: &ArrayRef2<f32>) -> Array2<f32> {
 fn sample(logits: &ArrayRef1<f32>, candidates: usize, chance: f32) -> u32 {
     // Sorts the whole vocabulary for a few candidates, on purpose: the trace shows the cost.
     let mut ranked: Vec<usize> = (0..logits.len()).collect();
-    ranked.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
+    planted("sample", logits.shape(), || {
+        ranked.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
+    });
     ranked.truncate(candidates);
 
     let largest = logits[ranked[0]];

@@ -3,6 +3,8 @@
 //! ```text
 //! cargo run --release --example transformer
 //! ```
+//!
+//! With `OPTRACE=trace.json` it only writes that trace, for `optrace compare` and `optrace diff`.
 
 #[path = "../shown/files.rs"]
 mod files;
@@ -21,6 +23,13 @@ const RUN: Run = Run::EXAMPLE;
 fn main() -> Result<(), Box<dyn Error>> {
     let model = Transformer::new(RUN.config, 42);
     let prompt = RUN.prompt();
+    if std::env::var_os("OPTRACE").is_some() {
+        model.generate(&prompt, RUN.written / 4, 7);
+        let session = Session::from_env()?;
+        model.generate(&prompt, RUN.written, 7);
+        drop(session);
+        return Ok(());
+    }
 
     let session = Session::start()?;
     let text = model.generate(&prompt, RUN.written, 7);
