@@ -9,7 +9,6 @@ use std::io::{self, IsTerminal as _, Read, StdinLock};
 use std::path::Path;
 use std::thread;
 use trace_runtime::analyze::{StepRange, restrict_to_steps, steps_after_warm_up};
-use trace_runtime::model::TraceErrorKind;
 use trace_runtime::read::Reader;
 use trace_runtime::{TraceError, TraceStore};
 
@@ -100,20 +99,7 @@ fn standard_input() -> Result<StdinLock<'static>, Failure> {
 
 /// Opens a file and returns it with its size in bytes, if it has one (a pipe has none).
 fn open(path: &Path) -> Result<(File, Option<u64>), Failure> {
-    let failed = |kind, message: String| named(TraceError::new(kind, message), path);
-    if path.is_dir() {
-        return Err(failed(
-            TraceErrorKind::Directory,
-            "is a directory; name a trace file in it".to_owned(),
-        ));
-    }
-    let file = File::open(path).map_err(|error| {
-        let message = match error.kind() {
-            io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => format!("cannot be read: {error}"),
-        };
-        failed(TraceErrorKind::Read, message)
-    })?;
+    let file = File::open(path).map_err(|error| named(TraceError::reading(error), path))?;
     let size = file.metadata().ok().filter(std::fs::Metadata::is_file);
     Ok((file, size.map(|metadata| metadata.len())))
 }
@@ -124,9 +110,7 @@ fn read(reader: Reader, mut source: impl Read) -> Result<TraceStore, TraceError>
     (&mut source)
         .take(4)
         .read_to_end(&mut magic)
-        .map_err(|error| {
-            TraceError::new(TraceErrorKind::Read, format!("cannot be read: {error}"))
-        })?;
+        .map_err(TraceError::reading)?;
     let compression = Compression::of(&magic);
     let source = magic.as_slice().chain(source);
     match compression {

@@ -65,5 +65,5 @@ pub use trace_core::__private;
 
 /// Compiles the code in the README.
 #[cfg(all(doctest, feature = "enabled"))]
-#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 pub struct Readme;

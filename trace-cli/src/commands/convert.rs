@@ -7,11 +7,12 @@ use crate::{input, output};
 use clap::ValueEnum;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use trace_runtime::TraceStore;
 use trace_runtime::export::{
     self, ChromeTrace, CollapsedStacks, CsvTable, Exporter, FlameGraph, PerfettoTrace, Speedscope,
     TraceJson,
 };
+use trace_runtime::model::TraceErrorKind;
+use trace_runtime::{TraceError, TraceStore};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConvertArgs {
@@ -148,7 +149,8 @@ impl<'a> Destination<'a> {
             Some(path) if ends_in(path, ".gz") => self.export_to(&Gzip(exporter), trace, path),
             Some(path) => self.export_to(exporter, trace, path),
             None => {
-                refuse_too_many(exporter, trace, "standard output")?;
+                export::check_event_limit(exporter, trace)
+                    .map_err(|error| with_options(error.in_file(Path::new("standard output"))))?;
                 let mut stdout = std::io::stdout().lock();
                 exporter
                     .export(trace, &mut stdout)
@@ -166,10 +168,7 @@ impl<'a> Destination<'a> {
         let written = match self.files {
             Files::ByRank => export::write_ranks(exporter, trace, path)?,
             Files::Split => export::write_split(exporter, trace, path)?,
-            Files::One => {
-                refuse_too_many(exporter, trace, &path.display().to_string())?;
-                return Ok(export::write(exporter, trace, path)?);
-            }
+            Files::One => return export::write(exporter, trace, path).map_err(with_options),
         };
         let line = |path: &PathBuf| format!("{}\n", path.display());
         output::write(
@@ -185,18 +184,13 @@ fn without_parquet() -> Failure {
     )
 }
 
-fn refuse_too_many(
-    exporter: &dyn Exporter,
-    trace: &TraceStore,
-    place: &str,
-) -> Result<(), Failure> {
-    let events = export::event_count(exporter, trace);
-    match exporter.event_limit() {
-        Some(limit) if events > limit => Err(Failure::Message(format!(
-            "{place}: the trace would make {events} events, and viewers of this format open at most about \
-             {limit}; add `--split` for several files, or use `--to perfetto`, which has no limit"
-        ))),
-        _ => Ok(()),
+/// Adds the options of this command to an error that they solve.
+fn with_options(error: TraceError) -> Failure {
+    match error.kind() {
+        TraceErrorKind::TooLarge => {
+            Failure::Message(format!("{error}: add `--split`, or use `--to perfetto`"))
+        }
+        _ => Failure::Trace(error),
     }
 }
 

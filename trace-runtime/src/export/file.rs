@@ -9,27 +9,31 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Writes a trace to one file, which is complete or not there.
+/// Writes a trace to one file. The file is written under another name beside its own and renamed when it
+/// is complete.
 ///
-/// Refuses what the format's viewers would not open any more: [`write_split`] writes that.
+/// A trace with more events than the viewers of the format open is an error: use [`write_split`] for it.
 pub fn write(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
     path: impl AsRef<Path>,
 ) -> Result<(), TraceError> {
     let path = path.as_ref();
-    if let Some(limit) = exporter.event_limit() {
-        let events = event_count(exporter, trace);
-        if events > limit {
-            return Err(TraceError::too_large(format!(
-                "the trace would make {events} events, and viewers of this format stop at about \
-                 {limit}; split it into several files, or export it as a Perfetto trace, which has \
-                 no limit"
-            ))
-            .in_file(path));
-        }
-    }
+    check_event_limit(exporter, trace).map_err(|error| error.in_file(path))?;
     write_whole(path, |file| exporter.export(trace, file))
+}
+
+/// Fails with [`TooLarge`](crate::model::TraceErrorKind::TooLarge) if the export would have more events
+/// than the viewers of its format open. [`write`] calls it; call it before an export to a stream.
+pub fn check_event_limit(exporter: &dyn Exporter, trace: &dyn TraceView) -> Result<(), TraceError> {
+    let events = event_count(exporter, trace);
+    match exporter.event_limit() {
+        Some(limit) if events > limit => Err(TraceError::too_large(format!(
+            "the trace would make {events} events, and viewers of this format open at most about \
+             {limit}; split it into several files, or export it as a Perfetto trace, which has no limit"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Writes any content to one file, with the guarantees of [`write`]: the file is written under another

@@ -45,7 +45,7 @@ mod tracks;
 pub use chrome::ChromeTrace;
 pub use collapsed::CollapsedStacks;
 pub use csv::CsvTable;
-pub use file::{event_count, write, write_ranks, write_split, write_with};
+pub use file::{check_event_limit, event_count, write, write_ranks, write_split, write_with};
 #[cfg(feature = "flamegraph")]
 pub use flame_graph::FlameGraph;
 pub use perfetto::PerfettoTrace;

@@ -70,7 +70,12 @@ impl TraceError {
         }
     }
 
-    pub(crate) fn reading(error: io::Error) -> TraceError {
+    /// An error while a file or stream was opened or read, for programs that open traces themselves and
+    /// pass them to [`read::from_reader`](crate::read::from_reader).
+    pub fn reading(error: io::Error) -> TraceError {
+        if error.kind() == io::ErrorKind::IsADirectory {
+            return TraceError::directory("name a trace file in it");
+        }
         TraceError {
             path: None,
             cause: Cause::Read(error),
@@ -178,6 +183,9 @@ impl fmt::Display for TraceError {
             write!(f, "{}: ", path.display())?;
         }
         match &self.cause {
+            Cause::Read(error) if error.kind() == io::ErrorKind::NotFound => {
+                f.write_str("no such file")
+            }
             Cause::Read(error) => write!(f, "cannot be read: {error}"),
             Cause::Write(error) => write!(f, "cannot be written: {error}"),
             Cause::Json(error) if error.is_eof() => {
