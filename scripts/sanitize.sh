@@ -3,7 +3,8 @@
 # component `rust-src`; exits with 77 without them.
 #
 # For ThreadSanitizer the standard library is compiled with it too (`-Zbuild-std`): without that it does
-# not see the synchronisation in `Mutex`, `OnceLock` and channels, and reports races that do not exist.
+# not see the synchronisation in `Mutex`, `OnceLock`, `Arc` and channels, and reports races that do not
+# exist. With it, no suppressions are needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! cargo +nightly --version >/dev/null 2>&1; then
@@ -26,6 +27,6 @@ under() { # sanitizer, arguments of cargo test
         cargo +nightly test --target "$host" -p trace-suite "$@"
 }
 
-export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan-suppressions.txt halt_on_error=1"
+export TSAN_OPTIONS=halt_on_error=1
 under thread -Zbuild-std --test stress --test session
 under address --test stress --test session

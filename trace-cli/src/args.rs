@@ -32,7 +32,7 @@ pub(crate) struct Reading {
     /// Include Python frames (their time overlaps the ops they call)
     #[arg(long)]
     pub(crate) frames: bool,
-    /// Include calls into a device's runtime (their time overlaps the ops they are part of)
+    /// Show calls into a device's runtime as ops too (their time overlaps the ops that make them)
     #[arg(long)]
     pub(crate) runtime_calls: bool,
     /// Only these steps: `5`, `5..10` (both included), `7..` or `..10`
