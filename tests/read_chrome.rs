@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use trace_runtime::model::Launch;
+use trace_runtime::model::wire::metadata::LEFT_OUT_PREFIX;
 use trace_runtime::{DType, OpKind, Outcome, RecordedExecutionTrace, TraceStore, TraceView, read};
 
 fn open(json: &str) -> TraceStore {
@@ -317,7 +318,7 @@ fn what_is_not_kept_is_counted() {
     let mut told: Vec<_> = trace
         .metadata()
         .iter()
-        .filter_map(|(key, count)| Some((key.strip_prefix(read::LEFT_OUT_PREFIX)?, count.as_str())))
+        .filter_map(|(key, count)| Some((key.strip_prefix(LEFT_OUT_PREFIX)?, count.as_str())))
         .collect();
     told.sort_unstable();
     assert_eq!(

@@ -14,7 +14,7 @@ mod tree;
 use crate::failure::Failure;
 use clap::Subcommand;
 use std::process::ExitCode;
-use trace_runtime::read::LEFT_OUT_PREFIX;
+use trace_runtime::model::wire::metadata::LEFT_OUT_PREFIX;
 use trace_runtime::report::{count, printable};
 use trace_runtime::{TraceStore, TraceView as _};
 

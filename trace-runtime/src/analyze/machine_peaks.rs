@@ -2,12 +2,9 @@
 
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
+use crate::model::wire::metadata::{PEAK_BYTES_PER_S, PEAK_FLOPS_PER_S};
 use std::hint::black_box;
 use std::time::Duration;
-
-/// The metadata keys under which a trace may carry its machine's peaks.
-const PEAK_FLOPS_KEY: &str = "peak_flops_per_s";
-const PEAK_BYTES_KEY: &str = "peak_bytes_per_s";
 
 /// What a machine can do at most.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -31,8 +28,8 @@ impl MachinePeaks {
             (said.is_finite() && said > 0.0).then_some(said)
         };
         Some(MachinePeaks {
-            flops_per_s: number(PEAK_FLOPS_KEY)?,
-            bytes_per_s: number(PEAK_BYTES_KEY)?,
+            flops_per_s: number(PEAK_FLOPS_PER_S)?,
+            bytes_per_s: number(PEAK_BYTES_PER_S)?,
         })
     }
 

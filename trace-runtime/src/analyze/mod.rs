@@ -64,4 +64,4 @@ pub(crate) use step_range::SELECTED_KEY;
 pub use step_range::{StepRange, restrict_to_steps, steps_after_warm_up};
 pub use step_table::{StepDifference, StepRow, StepTable, step_table};
 pub use summaries::{CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary};
-pub use trust::{OVERHEAD_KEY, UntrustedOp, overhead_ns, too_short_to_trust};
+pub use trust::{UntrustedOp, overhead_ns, too_short_to_trust};

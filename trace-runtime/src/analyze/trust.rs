@@ -3,9 +3,7 @@
 use super::op_row::OpRow;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
-
-/// The metadata key under which a recorder leaves what recording one op costs, in nanoseconds.
-pub const OVERHEAD_KEY: &str = "overhead_ns";
+use crate::model::wire::metadata::OVERHEAD_NS;
 
 /// An op whose typical execution is not long beside the cost of recording it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,7 +25,7 @@ json_struct!(UntrustedOp {
 
 /// What recording one op costs in this trace, if its recorder said so.
 pub fn overhead_ns<T: TraceView + ?Sized>(trace: &T) -> Option<u64> {
-    let said: f64 = trace.metadata().get(OVERHEAD_KEY)?.trim().parse().ok()?;
+    let said: f64 = trace.metadata().get(OVERHEAD_NS)?.trim().parse().ok()?;
     (said > 0.0).then_some(said as u64)
 }
 

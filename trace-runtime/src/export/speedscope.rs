@@ -4,6 +4,7 @@ use super::Exporter;
 use super::json_text::{comma, number, printable};
 use super::timeline::{Timeline, row_name};
 use super::tracks::{Closed, Request, Tracks};
+use crate::model::wire::chrome::{STEP_PREFIX, text};
 use crate::model::{EntryView, TraceStep, TraceView};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -125,7 +126,7 @@ impl<'a, W: Write> File<'a, W> {
                 let start = timeline.since_origin(step.start_ns);
                 // What overlaps the step before it is cut: the events of a profile are in order.
                 let span = [start.max(end), (start + step.length_ns()).max(end)];
-                let name = format!("ProfilerStep#{}", step.number);
+                let name = format!("{}{}", text(STEP_PREFIX), step.number);
                 let frame = self.frames.number(Cow::Owned(name));
                 for (letter, at_ns) in ['O', 'C'].into_iter().zip(span) {
                     let event = Event {

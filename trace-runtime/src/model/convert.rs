@@ -1,14 +1,17 @@
-//! From one storage to the other, losing nothing.
+//! Converts each storage to the other, without loss.
 
 use super::builder::TraceStoreBuilder;
 use super::error::TraceError;
 use super::in_parallel::in_parallel;
-use super::memory::{EVENTS_KEY, EventLines, events_in};
-use super::runtime_call::{CALLS_KEY, CallLines};
-use super::view::{EntryStorage as _, TraceView, thread_name_key};
+use super::memory::{EventLines, events_in};
+use super::runtime_call::CallLines;
+use super::view::{EntryStorage as _, TraceView};
+use super::wire::json::JsonContent;
+use super::wire::metadata::{MEMORY_EVENTS, RUNTIME_CALLS, thread_name};
 use super::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
+use std::collections::HashMap;
 
-/// Fails only past 4 billion entries or 16 million distinct signatures.
+/// Fails only above 4 billion entries or 16 million distinct signatures.
 impl TryFrom<&RecordedExecutionTrace> for TraceStore {
     type Error = TraceError;
 
@@ -17,26 +20,55 @@ impl TryFrom<&RecordedExecutionTrace> for TraceStore {
         for entry in &trace.entries {
             builder.push_owned(entry)?;
         }
-        for event in events_in(&trace.metadata) {
-            builder.push_memory(&event);
-        }
-        if let Some(lines) = trace.metadata.get(CALLS_KEY) {
-            builder.push_call_lines(lines);
-        }
-        builder.metadata.clone_from(&trace.metadata);
-        builder.metadata.remove(EVENTS_KEY);
-        builder.metadata.remove(CALLS_KEY);
         for &step in &trace.steps {
             builder.step(step);
         }
-        builder.total_us = Some(trace.total_duration_us);
-        let mut store = builder.finish();
-        for thread in &mut store.threads {
-            let key = thread.id.map(thread_name_key);
-            thread.name = key.and_then(|key| store.metadata.get(&key).cloned());
-        }
-        Ok(store)
+        Ok(with_facts(
+            builder,
+            trace.total_duration_us,
+            trace.metadata.clone(),
+        ))
     }
+}
+
+impl From<JsonContent<TraceStoreBuilder>> for TraceStore {
+    fn from(content: JsonContent<TraceStoreBuilder>) -> Self {
+        let JsonContent {
+            entries,
+            total_duration_us,
+            metadata,
+            steps,
+        } = content;
+        let mut builder = entries;
+        for step in steps {
+            builder.step(step);
+        }
+        with_facts(builder, total_duration_us, metadata)
+    }
+}
+
+/// Completes a store of entries with the metadata of a [`RecordedExecutionTrace`], which also contain
+/// memory events, runtime calls and the names of threads.
+fn with_facts(
+    mut builder: TraceStoreBuilder,
+    total_us: f64,
+    mut metadata: HashMap<String, String>,
+) -> TraceStore {
+    for event in events_in(&metadata) {
+        builder.push_memory(&event);
+    }
+    if let Some(lines) = metadata.remove(RUNTIME_CALLS) {
+        builder.push_call_lines(&lines);
+    }
+    metadata.remove(MEMORY_EVENTS);
+    builder.metadata = metadata;
+    builder.total_us = Some(total_us);
+    let mut store = builder.finish();
+    for thread in &mut store.threads {
+        let key = thread.id.map(thread_name);
+        thread.name = key.and_then(|key| store.metadata.get(&key).cloned());
+    }
+    store
 }
 
 impl From<&TraceStore> for RecordedExecutionTrace {
@@ -44,14 +76,14 @@ impl From<&TraceStore> for RecordedExecutionTrace {
         let mut metadata = store.metadata.clone();
         for thread in &store.threads {
             if let (Some(id), Some(name)) = (thread.id, &thread.name) {
-                metadata.insert(thread_name_key(id), name.clone());
+                metadata.insert(thread_name(id), name.clone());
             }
         }
         if !store.memory.is_empty() {
-            metadata.insert(EVENTS_KEY.to_owned(), EventLines(store).to_string());
+            metadata.insert(MEMORY_EVENTS.to_owned(), EventLines(store).to_string());
         }
         if !store.calls.calls.is_empty() {
-            metadata.insert(CALLS_KEY.to_owned(), CallLines(store).to_string());
+            metadata.insert(RUNTIME_CALLS.to_owned(), CallLines(store).to_string());
         }
         RecordedExecutionTrace {
             entries: entries(store),
@@ -62,7 +94,7 @@ impl From<&TraceStore> for RecordedExecutionTrace {
     }
 }
 
-/// Nearly all of the time goes to allocating what an entry owns, so a long trace is shared out among cores.
+/// Nearly all of the time goes to allocations, so the entries of a long trace are made on several cores.
 fn entries(store: &TraceStore) -> Vec<RecordedTraceEntry> {
     const WORTH_A_THREAD: usize = 1 << 15;
     let mut copies = Copies::default();
@@ -77,8 +109,8 @@ fn entries(store: &TraceStore) -> Vec<RecordedTraceEntry> {
     })
 }
 
-/// Entries of one signature are copies of one template, so that its words are read once. There is room for
-/// some templates; signatures that meet there take turns.
+/// Entries of one signature are copies of one template, so that a signature is decoded once. Two signatures
+/// with the same remainder share a place in the table and replace each other.
 struct Copies(Vec<Option<(u32, RecordedTraceEntry)>>);
 
 impl Default for Copies {
@@ -90,11 +122,11 @@ impl Default for Copies {
 impl Copies {
     fn of(&mut self, store: &TraceStore, index: usize) -> RecordedTraceEntry {
         let entry = store.entry(index);
-        let rooms = self.0.len();
-        let room = &mut self.0[entry.signature() as usize % rooms];
-        let template = match room {
+        let places = self.0.len();
+        let place = &mut self.0[entry.signature() as usize % places];
+        let template = match place {
             Some((signature, template)) if *signature == entry.signature() => template,
-            _ => &mut room.insert((entry.signature(), entry.template())).1,
+            _ => &mut place.insert((entry.signature(), entry.template())).1,
         };
         entry.filled_in(template.clone())
     }
@@ -126,7 +158,7 @@ mod tests {
         assert_eq!(owned.memory_events().collect::<Vec<_>>(), [event]);
         let store = TraceStore::try_from(&owned).unwrap();
         assert_eq!(store.memory_events().collect::<Vec<_>>(), [event]);
-        assert!(!store.metadata().contains_key(EVENTS_KEY));
+        assert!(!store.metadata().contains_key(MEMORY_EVENTS));
         assert_eq!(RecordedExecutionTrace::from(&store), owned);
     }
 }

@@ -63,7 +63,12 @@ enum Cause {
 }
 
 impl TraceError {
+    /// An error of the JSON parser, or the error of the stream that it read from.
     pub(crate) fn json(error: serde_json::Error) -> TraceError {
+        if error.is_io() {
+            let error = io::Error::from(error);
+            return error.downcast().unwrap_or_else(TraceError::reading);
+        }
         TraceError {
             path: None,
             cause: Cause::Json(error),

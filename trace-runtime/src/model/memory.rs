@@ -1,30 +1,31 @@
-//! What an allocator said while the ops ran: every allocation and every release, in order.
+//! Allocations and frees during the run, in order.
 
 use super::view::TraceView;
+use super::wire::metadata::MEMORY_EVENTS;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Memory that was taken or given back.
+/// One allocation or free.
 ///
-/// Readers fill these from traces whose profiler watched the allocator; [`TraceView::memory_events`]
-/// hands them out in the order in which they happened.
+/// Readers make these from traces of a profiler that traced the allocator; [`TraceView::memory_events`]
+/// returns them in order of time.
 ///
 /// [`TraceView::memory_events`]: super::TraceView::memory_events
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryEvent<'a> {
-    /// When, in nanoseconds since the trace began.
+    /// Time in nanoseconds since the trace began.
     pub at_ns: i64,
-    /// Bytes taken; given back where below zero.
+    /// Bytes allocated; below zero for a free.
     pub bytes: i64,
-    /// The device whose memory it is: `cpu`, `cuda:0`.
+    /// The device that has the memory: `cpu`, `cuda:0`.
     pub device_id: &'a str,
     /// The rank it happened on.
     pub rank: Option<u32>,
     /// The step of the innermost op that was running on the same thread.
     pub during: Option<usize>,
-    /// Where the block lies, which pairs its release with its allocation.
+    /// Address of the block, which pairs a free with its allocation.
     pub address: Option<u64>,
-    /// Bytes allocated on the device after it, including what was there before the trace began.
+    /// Bytes allocated on the device after this event, including those from before the trace.
     pub allocated: Option<u64>,
 }
 
@@ -35,11 +36,8 @@ pub(super) struct StoredMemoryEvent {
     pub(super) event: MemoryEvent<'static>,
 }
 
-/// The metadata key under which a [`RecordedExecutionTrace`](super::RecordedExecutionTrace), whose
-/// fields are given, keeps its memory events: one per line, `-` for what is not known.
-pub(crate) const EVENTS_KEY: &str = "memory.events";
-
-/// The memory events of a trace as that text, line by line.
+/// The memory events of a trace as the text of the metadata key [`MEMORY_EVENTS`]: one event per line, `-`
+/// for a number that is not known.
 pub(crate) struct EventLines<'a, T: ?Sized>(pub(crate) &'a T);
 
 impl<T: TraceView + ?Sized> fmt::Display for EventLines<'_, T> {
@@ -58,19 +56,19 @@ impl<T: TraceView + ?Sized> fmt::Display for EventLines<'_, T> {
                     None => f.write_str(" -")?,
                 }
             }
-            // Last, because a device may be called anything but two lines.
+            // Last, because the name of a device may contain spaces.
             writeln!(f, " {}", event.device_id.replace(['\n', '\r'], " "))?;
         }
         Ok(())
     }
 }
 
-/// The events in a trace's metadata; lines that are none are passed over.
+/// The events in a trace's metadata; other lines are skipped.
 pub(super) fn events_in(
     metadata: &HashMap<String, String>,
 ) -> impl Iterator<Item = MemoryEvent<'_>> {
     metadata
-        .get(EVENTS_KEY)
+        .get(MEMORY_EVENTS)
         .into_iter()
         .flat_map(|text| text.lines())
         .filter_map(read_event)
@@ -105,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_read_back_and_other_lines_passed_over() {
+    fn events_are_read_back_and_other_lines_are_skipped() {
         let event = MemoryEvent {
             at_ns: -5,
             bytes: -4096,
@@ -126,7 +124,7 @@ mod tests {
         builder.push_memory(&other);
         let mut text = EventLines(&builder.finish()).to_string();
         text.push_str("nothing\n1 2 3\n1 x - - - - cpu\n");
-        let metadata = HashMap::from([(EVENTS_KEY.to_owned(), text)]);
+        let metadata = HashMap::from([(MEMORY_EVENTS.to_owned(), text)]);
         let read: Vec<_> = events_in(&metadata).collect();
         assert_eq!(read, [event, other]);
     }

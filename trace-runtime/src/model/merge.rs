@@ -7,11 +7,10 @@ use super::runtime_call::{Launch, RuntimeCall};
 use super::store::TraceStore;
 use super::trace_step::TraceStep;
 use super::view::{TraceView, ns};
+use super::wire::metadata::{MERGE_CLOCK, START_UNIX_NS, counts_missing, of_rank};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// When the trace began by the clock on the wall, in nanoseconds since 1970; the key of a fact.
-const WALL_CLOCK: &str = "start_unix_ns";
-/// Ranks whose clocks lie further apart were not of one run, or their clocks say nothing.
+/// Traces whose wall clocks differ by more are not of one run, or the clocks are wrong.
 const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 impl TraceStore {
@@ -53,7 +52,7 @@ impl TraceStore {
         } else {
             "each rank from its own start"
         };
-        builder.metadata("merge.clock", clock);
+        builder.metadata(MERGE_CLOCK, clock);
         builder.total_us = Some(total);
         Ok(builder.finish())
     }
@@ -97,7 +96,7 @@ fn ranks_of(traces: &[TraceStore]) -> Result<Vec<Option<u32>>, TraceError> {
 fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
     let starts: Option<Vec<i64>> = traces
         .iter()
-        .map(|trace| trace.metadata.get(WALL_CLOCK)?.parse().ok())
+        .map(|trace| trace.metadata.get(START_UNIX_NS)?.parse().ok())
         .collect();
     let starts = starts?;
     let (first, last) = (*starts.iter().min()?, *starts.iter().max()?);
@@ -247,20 +246,19 @@ fn merged_facts(traces: &[TraceStore], ranks: &[Option<u32>]) -> HashMap<String,
             let named = traces[index].threads.iter().find_map(|thread| thread.rank);
             let rank = named.or(ranks[index]).unwrap_or(index as u32);
             if let Some(value) = value {
-                merged.insert(format!("rank.{rank}.{key}"), value.clone());
+                merged.insert(of_rank(rank, key), value.clone());
             }
         }
     }
     if let Some((first, _)) = start_of(traces) {
-        merged.insert(WALL_CLOCK.to_owned(), first.to_string());
+        merged.insert(START_UNIX_NS.to_owned(), first.to_string());
     }
     merged
 }
 
 /// Counts of what is missing add up.
 fn summed(key: &str, values: &[Option<&String>]) -> Option<String> {
-    let counts = key.starts_with("read.left_out.") || matches!(key, "dropped" | "sampled_out");
-    if !counts {
+    if !counts_missing(key) {
         return None;
     }
     let numbers: Option<Vec<u64>> = values
@@ -288,7 +286,7 @@ mod tests {
             builder.push(&entry).unwrap();
         }
         if let Some(wall) = wall {
-            builder.metadata(WALL_CLOCK, wall);
+            builder.metadata(START_UNIX_NS, wall);
         }
         builder.metadata("dropped", "2");
         builder.finish()
@@ -318,7 +316,7 @@ mod tests {
                 (Some(2), "b", 20, Some(0)),
             ]
         );
-        assert_eq!(both.metadata()[WALL_CLOCK], "1000000000000000000");
+        assert_eq!(both.metadata()[START_UNIX_NS], "1000000000000000000");
         assert_eq!(both.metadata()["dropped"], "4");
         assert_eq!(both.metadata()["merge.clock"], "wall clock");
         assert_eq!(both.total_duration_us(), 0.2);

@@ -26,6 +26,7 @@ mod trace;
 pub(crate) mod trace_step;
 pub(crate) mod view;
 pub(crate) mod whole_file;
+pub mod wire;
 
 pub use builder::{NewEntry, ThreadIndex, TraceStoreBuilder};
 pub use dtypes::DTypes;
@@ -38,9 +39,10 @@ pub use runtime_call::{Launch, RuntimeCall};
 pub use store::TraceStore;
 pub use stored_entry::StoredEntry;
 pub use tensor_view::{TensorView, Tensors};
-pub use trace::{RecordedExecutionTrace, SCHEMA_VERSION};
+pub use trace::RecordedExecutionTrace;
 pub(crate) use trace_core::__engine::{chunk, interner, signature, ticks};
 #[doc(inline)]
 pub use trace_core::{DType, Device, DeviceName, OpKind, Outcome};
 pub use trace_step::TraceStep;
 pub use view::{EntryStorage, EntryView, TraceView, Views};
+pub use wire::SCHEMA_VERSION;

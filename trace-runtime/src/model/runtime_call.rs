@@ -5,6 +5,7 @@
 
 use super::builder::TraceStoreBuilder;
 use super::view::TraceView;
+use super::wire::metadata::RUNTIME_CALLS;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -103,11 +104,8 @@ impl StoredCalls {
     }
 }
 
-/// The metadata key under which a [`RecordedExecutionTrace`](super::RecordedExecutionTrace) keeps its runtime
-/// calls: one per line, `-` for what is not known.
-pub(crate) const CALLS_KEY: &str = "runtime.calls";
-
-/// The runtime calls of a trace as that text, line by line.
+/// The runtime calls of a trace as the text of the metadata key [`RUNTIME_CALLS`]: one call per line, `-` for
+/// a number that is not known.
 pub(crate) struct CallLines<'a, T: ?Sized>(pub(crate) &'a T);
 
 impl<T: TraceView + ?Sized> fmt::Display for CallLines<'_, T> {
@@ -179,7 +177,7 @@ fn launched_by(call: usize, steps: &str) -> impl Iterator<Item = Launch> {
 
 fn lines_in(metadata: &HashMap<String, String>) -> impl Iterator<Item = (RuntimeCall<'_>, &str)> {
     metadata
-        .get(CALLS_KEY)
+        .get(RUNTIME_CALLS)
         .into_iter()
         .flat_map(|text| text.lines())
         .filter_map(read_line)
@@ -260,14 +258,14 @@ mod tests {
         let back = TraceStore::try_from(&owned).unwrap();
         assert!(back.runtime_calls().eq([launch, wait]));
         assert_eq!(back.launches().count(), 2);
-        assert!(!back.metadata().contains_key(CALLS_KEY));
+        assert!(!back.metadata().contains_key(RUNTIME_CALLS));
         assert_eq!(RecordedExecutionTrace::from(&back), owned);
     }
 
     #[test]
     fn lines_in_another_form_are_ignored() {
         let text = "1 2 - - - - - - -\n1 x - - - - - - - f\n5 1 - 4 - - - - - f g\n";
-        let metadata = HashMap::from([(CALLS_KEY.to_owned(), text.to_owned())]);
+        let metadata = HashMap::from([(RUNTIME_CALLS.to_owned(), text.to_owned())]);
         let calls: Vec<_> = calls_in(&metadata).collect();
         assert_eq!(
             (calls.len(), calls[0].name, calls[0].thread),

@@ -1,32 +1,28 @@
-//! A finished record of a run, owned.
+//! A finished record of a run, with owned data.
 
 use super::entry::RecordedTraceEntry;
-use super::error::{TraceError, TraceErrorKind};
-use super::json_struct::{Read, Wire};
+use super::error::TraceError;
 use super::order::top_by;
-use super::trace_step::{TraceStep, WireStep};
+use super::trace_step::TraceStep;
 use super::whole_file::write_whole;
+use super::wire::json::{self, JsonContent, JsonTrace};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// The version of the JSON that this crate writes. It grows when an older reader would get something
-/// wrong; keys that older readers may pass over do not change it.
-pub const SCHEMA_VERSION: u32 = 1;
-
-/// A finished record of a run: owned strings and vectors, what people build, read and serialise.
+/// A finished record of a run, with owned strings and vectors, to build, change and serialise.
+///
+/// Use a [`TraceStore`](super::TraceStore) for long traces: it is smaller and faster to analyse. Both are a
+/// [`TraceView`](super::TraceView), and each converts to the other without loss.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecordedExecutionTrace {
     /// Entries in the order they began, so a parent always comes before its children.
     pub entries: Vec<RecordedTraceEntry>,
-    /// Time spent in ops, in microseconds: no moment of one thread is counted twice.
+    /// Time spent in ops, in microseconds. No moment of one thread is counted twice.
     pub total_duration_us: f64,
-    /// What is known of the run.
+    /// Facts about the run; [`wire::metadata`](super::wire::metadata) has the keys that this crate writes.
     pub metadata: HashMap<String, String>,
     /// The steps of the program's loop, earliest first; empty where it marked none.
     pub steps: Vec<TraceStep>,
@@ -40,8 +36,8 @@ impl RecordedExecutionTrace {
 
     /// Appends an entry and adds its time to the total.
     ///
-    /// An entry inside another one of the same thread adds nothing: its time is its parent's already.
-    /// Parents are added before their children.
+    /// An entry whose parent is on the same thread adds nothing, because its time is part of its
+    /// parent's. Add parents before their children.
     pub fn add_entry(&mut self, entry: RecordedTraceEntry) {
         if !self.runs_inside(&entry) {
             self.total_duration_us += entry.duration_us - entry.suspended_us;
@@ -77,12 +73,12 @@ impl RecordedExecutionTrace {
         self
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn step_count(&self) -> usize {
         self.entries.len()
     }
 
-    /// The bytes of all outputs added up, whether or not they lived at the same time; saturating.
+    /// The sum of the bytes of all outputs, whether or not they existed at the same time; saturating.
     pub fn total_memory_bytes(&self) -> usize {
         self.entries.iter().fold(0, |sum: usize, entry| {
             sum.saturating_add(entry.memory_bytes)
@@ -98,8 +94,8 @@ impl RecordedExecutionTrace {
             .unwrap_or(0)
     }
 
-    /// The `n` entries that took longest, longest first. Ties stay in the order they began; a NaN
-    /// comes last.
+    /// The `n` entries with the longest durations, longest first. Equal ones are in the order they
+    /// began; NaN comes last.
     pub fn slowest_ops(&self, n: usize) -> Vec<&RecordedTraceEntry> {
         top_by(
             self.entries.iter().map(|entry| (entry.duration_us, entry)),
@@ -117,27 +113,22 @@ impl RecordedExecutionTrace {
         Self::from_slice(json.as_bytes())
     }
 
-    pub(crate) fn from_slice(json: &[u8]) -> Result<Self, TraceError> {
-        let newer = Cell::new(false);
-        let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let trace = deserializer
-            .deserialize_map(TraceFields { newer: &newer })
-            .and_then(|trace| deserializer.end().map(|()| trace));
-        trace.map_err(|error| match newer.get() {
-            true => TraceError::new(TraceErrorKind::NewerVersion, error.to_string()),
-            false => TraceError::json(error),
-        })
+    fn from_slice(json: &[u8]) -> Result<Self, TraceError> {
+        json::read(serde_json::Deserializer::from_slice(json)).map(RecordedExecutionTrace::from)
     }
 
-    /// Reads a trace from a JSON file.
+    /// Reads a trace from a JSON file that [`write`](Self::write) or [`to_json`](Self::to_json) wrote.
+    ///
+    /// [`read::open`](crate::read::open) also reads the formats of other profilers, and needs less memory.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let json = fs::read(path).map_err(|error| TraceError::reading(error).in_file(path))?;
         Self::from_slice(&json).map_err(|error| error.in_file(path))
     }
 
-    /// Writes the trace to a JSON file. The file is complete or not there: it takes its name only
-    /// once everything is written.
+    /// Writes the trace to a JSON file. The file is replaced only when everything is written.
+    ///
+    /// [`export::write_file`](crate::export::write_file) writes other formats too.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), TraceError> {
         write_whole(path.as_ref(), |file| {
             serde_json::to_writer_pretty(&mut *file, self)?;
@@ -148,82 +139,23 @@ impl RecordedExecutionTrace {
 
 impl Serialize for RecordedExecutionTrace {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeMap as _;
-        let mut map = serializer.serialize_map(Some(4))?;
-        map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
-        map.serialize_entry("entries", &self.entries)?;
-        map.serialize_entry("total_duration_us", &Wire(&self.total_duration_us))?;
-        map.serialize_entry("metadata", &Wire(&self.metadata))?;
-        if !self.steps.is_empty() {
-            let steps: Vec<WireStep> = self.steps.iter().map(WireStep::from).collect();
-            map.serialize_entry("steps", &steps)?;
-        }
-        map.end()
+        JsonTrace::with_complete_metadata(self).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for RecordedExecutionTrace {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(TraceFields {
-            newer: &Cell::new(false),
-        })
+        json::deserialize(deserializer).map(RecordedExecutionTrace::from)
     }
 }
 
-struct TraceFields<'a> {
-    /// Set if the trace is of a newer version: `serde_json`'s error has only text.
-    newer: &'a Cell<bool>,
-}
-
-impl<'de> serde::de::Visitor<'de> for TraceFields<'_> {
-    type Value = RecordedExecutionTrace;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a trace: an object with `entries`, `total_duration_us` and `metadata`")
-    }
-
-    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        use serde::de::Error as _;
-        let (mut entries, mut total, mut metadata, mut steps) = (None, None, None, None);
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            match &*key {
-                "schema_version" => check_version(map.next_value()?, self.newer)?,
-                "entries" if entries.is_none() => entries = Some(map.next_value()?),
-                "total_duration_us" if total.is_none() => {
-                    total = Some(map.next_value::<Read<f64>>()?.0);
-                }
-                "metadata" if metadata.is_none() => {
-                    metadata = Some(map.next_value::<Read<HashMap<_, _>>>()?.0);
-                }
-                "steps" if steps.is_none() => {
-                    let list: Vec<WireStep> = map.next_value()?;
-                    steps = Some(list.into_iter().map(TraceStep::from).collect());
-                }
-                "steps" => return Err(A::Error::duplicate_field("steps")),
-                "entries" => return Err(A::Error::duplicate_field("entries")),
-                "total_duration_us" => return Err(A::Error::duplicate_field("total_duration_us")),
-                "metadata" => return Err(A::Error::duplicate_field("metadata")),
-                _ => {
-                    map.next_value::<serde::de::IgnoredAny>()?;
-                }
-            }
+impl From<JsonContent<Vec<RecordedTraceEntry>>> for RecordedExecutionTrace {
+    fn from(content: JsonContent<Vec<RecordedTraceEntry>>) -> Self {
+        RecordedExecutionTrace {
+            entries: content.entries,
+            total_duration_us: content.total_duration_us,
+            metadata: content.metadata,
+            steps: content.steps,
         }
-        Ok(RecordedExecutionTrace {
-            entries: entries.ok_or_else(|| A::Error::missing_field("entries"))?,
-            total_duration_us: total.ok_or_else(|| A::Error::missing_field("total_duration_us"))?,
-            metadata: metadata.ok_or_else(|| A::Error::missing_field("metadata"))?,
-            steps: steps.unwrap_or_default(),
-        })
     }
-}
-
-fn check_version<E: serde::de::Error>(version: u32, newer: &Cell<bool>) -> Result<(), E> {
-    if version > SCHEMA_VERSION {
-        newer.set(true);
-        return Err(E::custom(format_args!(
-            "the trace has schema version {version} and this program reads up to {SCHEMA_VERSION}; \
-             update the program, or write the trace with an older one"
-        )));
-    }
-    Ok(())
 }

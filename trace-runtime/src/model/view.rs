@@ -8,6 +8,7 @@ use super::stored_entry::StoredEntry;
 use super::tensor_view::Tensors;
 use super::trace::RecordedExecutionTrace;
 use super::trace_step::TraceStep;
+use super::wire::metadata;
 use super::{OpKind, Outcome, TraceStore};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -180,7 +181,7 @@ impl TraceView for RecordedExecutionTrace {
 
     fn thread_name(&self, thread: u64) -> Option<&str> {
         self.metadata
-            .get(&thread_name_key(thread))
+            .get(&metadata::thread_name(thread))
             .map(String::as_str)
     }
 
@@ -207,11 +208,6 @@ impl EntryStorage for RecordedExecutionTrace {
     fn entry(&self, index: usize) -> &RecordedTraceEntry {
         &self.entries[index]
     }
-}
-
-/// The metadata key of a thread's name.
-pub(crate) fn thread_name_key(thread: u64) -> String {
-    format!("thread.{thread}.name")
 }
 
 /// One entry, borrowed from whichever storage holds it. Cheap to copy.
@@ -440,6 +436,14 @@ impl<'a> EntryView<'a> {
         match self.0 {
             Held::Owned(_) => None,
             Held::Stored(entry) => Some(entry.signature()),
+        }
+    }
+
+    /// The entry itself, if the storage holds it in this form.
+    pub(crate) fn as_owned(&self) -> Option<&'a RecordedTraceEntry> {
+        match self.0 {
+            Held::Owned(entry) => Some(entry),
+            Held::Stored(_) => None,
         }
     }
 

@@ -4,11 +4,12 @@ use super::collector::Collector;
 use super::event::Event;
 use super::header::FileHeader;
 use super::keys::Keys;
-use super::own::{self, OwnTrace};
+use super::own::OwnTrace;
 use super::reader::Reader;
 use super::scanner::{Fault, Scanner};
 use super::window::Window;
 use super::{TraceError, TraceStore, nest};
+use crate::model::wire::chrome as wire;
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -38,7 +39,7 @@ pub(super) fn object(
                     }
                     match &mut own {
                         Some(own) => OwnTrace::fact(own, key, &mut value)?,
-                        None if key.0 == own::KEY && value.peek() == Some(b'{') => {
+                        None if key.0 == wire::OWN && value.peek() == Some(b'{') => {
                             own = OwnTrace::begin(&mut value)?;
                         }
                         None => header.read(key, &mut value)?,

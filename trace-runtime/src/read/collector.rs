@@ -10,6 +10,7 @@ use super::ops::Ops;
 use super::places::Places;
 use super::scanner::Raw;
 use super::texts::Texts;
+use crate::model::wire::chrome;
 use std::collections::HashMap;
 
 /// Everything kept from the events read so far.
@@ -85,7 +86,7 @@ impl Collector {
             b's' | b'f' => self.flow(event),
             b'B' => self.begin(event),
             b'E' => self.end(event),
-            b'i' | b'I' if event.name == Raw(b"[memory]") => self.memory(event),
+            b'i' | b'I' if event.name == Raw(chrome::MEMORY) => self.memory(event),
             b'M' => self.describe(event),
             b'i' | b'I' | b'R' => self.left_out.count("instant events"),
             b'C' => self.left_out.count("counter samples"),
@@ -212,7 +213,7 @@ impl Collector {
         let Some(at) = Micros::parse(event.time.0) else {
             return self.left_out.count("events without a readable time");
         };
-        let flows = if event.category == Raw(b"handoff") {
+        let flows = if event.category == Raw(chrome::HANDOFF) {
             &mut self.handoffs
         } else {
             &mut self.flows
@@ -253,10 +254,10 @@ impl Collector {
 
     fn describe(&mut self, event: &Event<'_>) {
         match event.name.0 {
-            b"thread_name" => self
+            chrome::THREAD_NAME => self
                 .places
                 .name_thread(event.pid, event.tid, event.args.name),
-            b"process_name" => self.places.name_process(event.pid, event.args.name),
+            chrome::PROCESS_NAME => self.places.name_process(event.pid, event.args.name),
             // Only for the order and labels of rows in a viewer.
             b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
             _ => self.left_out.count("metadata events"),

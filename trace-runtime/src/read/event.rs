@@ -2,6 +2,7 @@
 
 use super::keys::Keys;
 use super::scanner::{Fault, Raw, Scanner};
+use crate::model::wire::chrome;
 
 /// One object of `traceEvents`. A missing field is empty.
 #[derive(Debug, Default)]
@@ -188,13 +189,13 @@ impl Field {
 
     fn of_argument(key: Raw<'_>) -> Field {
         match key.0 {
-            b"Input Dims" => Field::InputDims,
-            b"Input type" => Field::InputTypes,
-            b"Output Dims" => Field::OutputDims,
-            b"Output type" => Field::OutputTypes,
-            b"device" => Field::Device,
+            chrome::INPUT_DIMS => Field::InputDims,
+            chrome::INPUT_TYPES => Field::InputTypes,
+            chrome::OUTPUT_DIMS => Field::OutputDims,
+            chrome::OUTPUT_TYPES => Field::OutputTypes,
+            chrome::DEVICE => Field::Device,
             b"bytes" => Field::Bytes,
-            b"flops" => Field::Flops,
+            chrome::FLOPS => Field::Flops,
             b"In msg nelems" => Field::ElementsIn,
             b"Out msg nelems" => Field::ElementsOut,
             b"dtype" => Field::ElementType,
@@ -203,16 +204,16 @@ impl Field {
             b"Process Group Ranks" => Field::GroupRanks,
             b"step_num" => Field::StepNumber,
             b"Seq" => Field::Sequence,
-            b"stream" => Field::Stream,
-            b"correlation" => Field::Correlation,
+            chrome::STREAM => Field::Stream,
+            chrome::CORRELATION => Field::Correlation,
             b"wait_on_stream" => Field::EventStream,
             b"wait_on_cuda_event_record_corr_id" => Field::EventCorrelation,
-            b"name" => Field::GivenName,
-            b"Bytes" => Field::Taken,
-            b"Addr" => Field::Address,
-            b"Total Allocated" => Field::Allocated,
-            b"Device Type" => Field::DeviceType,
-            b"Device Id" => Field::DeviceNumber,
+            chrome::NAME => Field::GivenName,
+            chrome::BYTES => Field::Taken,
+            chrome::ADDRESS => Field::Address,
+            chrome::ALLOCATED => Field::Allocated,
+            chrome::DEVICE_TYPE => Field::DeviceType,
+            chrome::DEVICE_NUMBER => Field::DeviceNumber,
             _ => Field::Other,
         }
     }

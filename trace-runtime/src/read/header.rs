@@ -2,6 +2,7 @@
 
 use super::scanner::{Fault, Raw, Scanner};
 use crate::model::TraceStoreBuilder;
+use crate::model::wire::metadata;
 
 /// The facts of a Chrome trace that are not events.
 #[derive(Debug, Default)]
@@ -75,7 +76,7 @@ impl FileHeader {
             }
             if let Some(id) = id {
                 let device = super::ops::device_id(id);
-                self.keep(format!("device.{device}.name"), name);
+                self.keep(metadata::device_name(&device), name);
             }
         }
         Ok(())

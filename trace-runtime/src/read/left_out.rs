@@ -1,10 +1,7 @@
 //! Counts the events that a reader did not keep, for the metadata of the trace.
 
 use crate::model::TraceStoreBuilder;
-
-/// Prefix of the metadata keys that count what a reader left out: the sort of event follows it, and
-/// the value is the number of events.
-pub const LEFT_OUT_PREFIX: &str = "read.left_out.";
+use crate::model::wire::metadata::LEFT_OUT_PREFIX;
 
 /// Counts by sort of event.
 #[derive(Debug, Default)]

@@ -37,7 +37,6 @@ mod tensor_list;
 mod texts;
 mod window;
 
-pub use left_out::LEFT_OUT_PREFIX;
 pub use reader::Reader;
 pub use recognize::Format;
 
@@ -50,7 +49,7 @@ use std::path::Path;
 /// A trace that this crate wrote, as its JSON or as a [Chrome trace](crate::export::ChromeTrace), comes
 /// back as it was. The times of any other Chrome trace are counted from its first event; `read.base_ns`
 /// in the metadata is that time on the clock of the file. Events that were not kept are counted
-/// under [`LEFT_OUT_PREFIX`].
+/// under [`LEFT_OUT_PREFIX`](crate::model::wire::metadata::LEFT_OUT_PREFIX).
 ///
 /// # Errors
 /// [`TraceError::kind`] is the reason: the file cannot be read, is not a trace, or is damaged.

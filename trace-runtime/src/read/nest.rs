@@ -9,6 +9,7 @@ use super::places::{LaneOf, Places};
 use super::reader::Reader;
 use super::steps::Steps;
 use crate::model::collective_keys::SEQUENCE;
+use crate::model::wire::metadata;
 use crate::model::{
     Launch, MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStep,
     TraceStore, TraceStoreBuilder,
@@ -98,10 +99,10 @@ pub(super) fn build(
         builder.step(step);
     }
     builder.total_duration_us(sweep.total_ns as f64 / 1000.0);
-    builder.metadata("read.base_ns", base.to_string());
-    builder.metadata("read.events", events.to_string());
+    builder.metadata(metadata::READ_BASE_NS, base.to_string());
+    builder.metadata(metadata::READ_EVENTS, events.to_string());
     if let Some(start) = header.wall_clock_ns(base) {
-        builder.metadata("start_unix_ns", start.to_string());
+        builder.metadata(metadata::START_UNIX_NS, start.to_string());
     }
     header.write_to(&mut builder);
     left_out.write_to(&mut builder);

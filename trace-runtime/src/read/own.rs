@@ -10,17 +10,12 @@ use super::own_event::{OwnArgs, OwnEvent};
 use super::scanner::{Fault, Raw, Scanner};
 use super::tensor_list::TensorList;
 use super::{TraceError, TraceStore};
+use crate::model::wire::chrome;
 use crate::model::{
     MemoryEvent, NewEntry, OpKind, Outcome, RecordedTraceEntry, SignatureIndex, ThreadIndex,
     TraceStep, TraceStoreBuilder, WholeRow,
 };
 use std::collections::HashMap;
-
-/// The key of the top-level object that marks a file as written by this crate.
-pub(super) const KEY: &[u8] = b"trace-runtime";
-
-/// A file of a later version is read like a trace of another profiler.
-const VERSION: u32 = 1;
 
 /// The part of a trace of our own that was read so far.
 #[derive(Debug, Default)]
@@ -40,7 +35,7 @@ pub(super) struct OwnTrace {
 }
 
 impl OwnTrace {
-    /// Reads the object of [`KEY`]; `None` if the file is of a later version.
+    /// Reads the object of [`chrome::OWN`]; `None` if the file is of a later version.
     pub(super) fn begin(scanner: &mut Scanner<'_>) -> Result<Option<Self>, Fault> {
         let mut own = OwnTrace::default();
         let mut version = None;
@@ -48,14 +43,14 @@ impl OwnTrace {
         while let Some(key) = scanner.next_key(&mut members)? {
             let value = scanner.scalar()?.unwrap_or_default();
             match key.0 {
-                b"version" => version = value.number::<u32>(),
-                b"origin_ns" => own.origin_ns = value.number().unwrap_or(0),
-                b"total_duration_us" => {
+                chrome::OWN_VERSION => version = value.number::<u32>(),
+                chrome::ORIGIN_NS => own.origin_ns = value.number().unwrap_or(0),
+                chrome::TOTAL_DURATION_US => {
                     if let Ok(total) = value.text().parse() {
                         own.builder.total_duration_us(total);
                     }
                 }
-                b"metadata" => {
+                chrome::METADATA => {
                     let Ok(pairs) = from_json_string::<HashMap<String, String>>(value) else {
                         return scanner.fault("the metadata as JSON in a string");
                     };
@@ -64,7 +59,7 @@ impl OwnTrace {
                         own.builder.metadata(key, value);
                     }
                 }
-                b"calls" => {
+                chrome::RUNTIME_CALLS => {
                     let Ok(lines) = from_json_string::<String>(value) else {
                         return scanner.fault("the runtime calls as JSON in a string");
                     };
@@ -73,13 +68,13 @@ impl OwnTrace {
                 _ => {}
             }
         }
-        Ok((version == Some(VERSION)).then_some(own))
+        Ok((version == Some(chrome::VERSION)).then_some(own))
     }
 
     /// Reads the value of another key of the top-level object, other than `traceEvents`.
     pub(super) fn fact(&mut self, key: Raw<'_>, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
         match (key.0, scanner.peek()) {
-            (b"metadata", Some(b'{')) if !self.exact_metadata => {
+            (chrome::METADATA, Some(b'{')) if !self.exact_metadata => {
                 let mut members = scanner.open_object()?;
                 while let Some(key) = scanner.next_key(&mut members)? {
                     let value = scanner.scalar()?.unwrap_or_default();
@@ -112,31 +107,31 @@ impl OwnTrace {
 
     fn take(&mut self, event: &OwnEvent<'_>, scanner: &Scanner<'_>) -> Result<(), Fault> {
         match (event.phase.0, event.name.0) {
-            (b"X", _) if event.category == Raw(b"cpu_op") => self.entry(event, scanner),
-            (b"X", name) if event.category == Raw(b"user_annotation") => {
+            (b"X", _) if event.category == Raw(chrome::OP) => self.entry(event, scanner),
+            (b"X", name) if event.category == Raw(chrome::ANNOTATION) => {
                 self.step(event, name);
                 Ok(())
             }
-            (b"M", b"process_name") => {
-                let rank = event.args.name.0.strip_prefix(b"rank ");
+            (b"M", chrome::PROCESS_NAME) => {
+                let rank = event.args.name.0.strip_prefix(chrome::RANK_PREFIX);
                 let rank = rank.and_then(|rank| Raw(rank).number());
                 self.ranks.insert(event.pid.0.into(), rank);
                 Ok(())
             }
-            (b"M", b"thread_name") => {
-                let OwnArgs { thread, named, .. } = event.args;
-                if let (Some(thread), Ok(name)) = (thread.number(), from_json_string(named)) {
+            (b"M", chrome::THREAD_NAME) => {
+                let OwnArgs { thread, exact, .. } = event.args;
+                if let (Some(thread), Ok(name)) = (thread.number(), from_json_string(exact)) {
                     self.names.push((thread, name));
                 }
                 Ok(())
             }
-            (b"i", b"[memory]") => self.memory(event, scanner),
+            (b"i", chrome::MEMORY) => self.memory(event, scanner),
             _ => Ok(()),
         }
     }
 
     fn step(&mut self, event: &OwnEvent<'_>, name: &[u8]) {
-        let number = name.strip_prefix(b"ProfilerStep#").map(Raw);
+        let number = name.strip_prefix(chrome::STEP_PREFIX).map(Raw);
         if let (Some(number), Some(start), Some(length)) = (
             number.and_then(Raw::number),
             Micros::parse(event.time.0),
@@ -153,8 +148,8 @@ impl OwnTrace {
 
     fn entry(&mut self, event: &OwnEvent<'_>, scanner: &Scanner<'_>) -> Result<(), Fault> {
         let args = &event.args;
-        if !args.described.is_empty() {
-            let Ok(entry) = from_json_string::<RecordedTraceEntry>(args.described) else {
+        if !args.exact.is_empty() {
+            let Ok(entry) = from_json_string::<RecordedTraceEntry>(args.exact) else {
                 return scanner.fault("an entry as JSON in a string before this");
             };
             let pushed = self.builder.push_owned(&entry);
@@ -256,7 +251,7 @@ impl OwnTrace {
         let (Some(at), Some(bytes)) = (Micros::parse(event.time.0), args.taken.number()) else {
             return scanner.fault("a memory event with `ts` and `Bytes` before this");
         };
-        let device = match from_json_string::<String>(args.described) {
+        let device = match from_json_string::<String>(args.exact) {
             Ok(device) => device,
             Err(_) => args.device.unwrap_or_default().text().into_owned(),
         };

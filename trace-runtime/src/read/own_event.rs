@@ -1,6 +1,7 @@
 //! One event of a Chrome trace that this crate wrote, as slices of the text.
 
 use super::scanner::{Fault, Raw, Scanner};
+use crate::model::wire::chrome;
 use std::collections::BTreeMap;
 
 /// A missing field is empty.
@@ -41,11 +42,9 @@ pub(super) struct OwnArgs<'a> {
     /// The rank, if it differs from the one in the process's name; `null` for none.
     pub(super) rank: Raw<'a>,
     /// The whole value as JSON in a string, where the other fields cannot express it.
-    pub(super) described: Raw<'a>,
+    pub(super) exact: Raw<'a>,
     /// Of a process or thread: its name in viewers.
     pub(super) name: Raw<'a>,
-    /// Of a thread: its name, as JSON in a string.
-    pub(super) named: Raw<'a>,
     /// Of a memory event.
     pub(super) taken: Raw<'a>,
     pub(super) address: Raw<'a>,
@@ -83,7 +82,7 @@ impl<'a> OwnEvent<'a> {
 
     fn is_needed(&self) -> bool {
         match self.phase.0 {
-            b"X" => self.category == Raw(b"cpu_op") || self.category == Raw(b"user_annotation"),
+            b"X" => [Raw(chrome::OP), Raw(chrome::ANNOTATION)].contains(&self.category),
             b"M" | b"i" => true,
             _ => false,
         }
@@ -95,22 +94,21 @@ impl<'a> OwnArgs<'a> {
         let mut members = scanner.open_object()?;
         while let Some(key) = scanner.next_key(&mut members)? {
             let value = match key.0 {
-                b"External id" => &mut self.step,
-                b"parent" => &mut self.parent,
-                b"Output elements" => &mut self.elements,
-                b"Output bytes" => &mut self.bytes,
-                b"suspended ns" => &mut self.suspended,
-                b"outcome" => &mut self.outcome,
-                b"kind" => &mut self.kind,
-                b"flops" => &mut self.flops,
-                b"bytes moved" => &mut self.bytes_moved,
-                b"described" => &mut self.described,
-                b"name" => &mut self.name,
-                b"named" => &mut self.named,
-                b"Bytes" => &mut self.taken,
-                b"Addr" => &mut self.address,
-                b"Total Allocated" => &mut self.allocated,
-                b"during" => &mut self.during,
+                chrome::STEP => &mut self.step,
+                chrome::PARENT => &mut self.parent,
+                chrome::OUTPUT_ELEMENTS => &mut self.elements,
+                chrome::OUTPUT_BYTES => &mut self.bytes,
+                chrome::SUSPENDED_NS => &mut self.suspended,
+                chrome::OUTCOME => &mut self.outcome,
+                chrome::KIND => &mut self.kind,
+                chrome::FLOPS => &mut self.flops,
+                chrome::BYTES_MOVED => &mut self.bytes_moved,
+                chrome::EXACT => &mut self.exact,
+                chrome::NAME => &mut self.name,
+                chrome::BYTES => &mut self.taken,
+                chrome::ADDRESS => &mut self.address,
+                chrome::ALLOCATED => &mut self.allocated,
+                chrome::DURING => &mut self.during,
                 other => {
                     self.read_rare(other, scanner)?;
                     continue;
@@ -124,15 +122,15 @@ impl<'a> OwnArgs<'a> {
     /// The arguments that are neither strings nor numbers.
     fn read_rare(&mut self, key: &[u8], scanner: &mut Scanner<'a>) -> Result<(), Fault> {
         match key {
-            b"Input Dims" => self.input_dims = scanner.raw()?,
-            b"Input type" => self.input_types = scanner.raw()?,
-            b"Output Dims" => self.output_dims = scanner.raw()?,
-            b"Output type" => self.output_types = scanner.raw()?,
-            b"meta" => self.meta = scanner.raw()?,
-            b"device id" => self.device = scanner.scalar()?,
-            b"thread" => self.thread = scanner.raw()?,
-            b"rank" => self.rank = scanner.raw()?,
-            b"untimed" => {
+            chrome::INPUT_DIMS => self.input_dims = scanner.raw()?,
+            chrome::INPUT_TYPES => self.input_types = scanner.raw()?,
+            chrome::OUTPUT_DIMS => self.output_dims = scanner.raw()?,
+            chrome::OUTPUT_TYPES => self.output_types = scanner.raw()?,
+            chrome::META => self.meta = scanner.raw()?,
+            chrome::DEVICE_ID => self.device = scanner.scalar()?,
+            chrome::THREAD => self.thread = scanner.raw()?,
+            chrome::RANK => self.rank = scanner.raw()?,
+            chrome::UNTIMED => {
                 scanner.skip()?;
                 self.untimed = true;
             }

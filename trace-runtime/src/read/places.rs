@@ -5,6 +5,7 @@ use super::hash::FastHash;
 use super::ops::device_id;
 use super::scanner::Raw;
 use super::texts::Texts;
+use crate::model::wire::chrome;
 use crate::model::{ThreadIndex, TraceStoreBuilder};
 use std::collections::{HashMap, HashSet};
 
@@ -145,7 +146,10 @@ impl Places {
     /// The rank in the name of a place's process: in a trace of several ranks each is a process.
     pub(super) fn rank(&self, place: u32) -> Option<u32> {
         let pid = &self.known[place as usize].pid;
-        let name = self.process_names.get(pid)?.strip_prefix(b"rank ")?;
+        let name = self
+            .process_names
+            .get(pid)?
+            .strip_prefix(chrome::RANK_PREFIX)?;
         Raw(name).number()
     }
 

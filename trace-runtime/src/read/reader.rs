@@ -2,9 +2,11 @@
 
 use super::window::Window;
 use super::{Format, chrome, strip_bom};
-use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
+use crate::model::wire::json::{self, JsonContent};
+use crate::model::{TraceError, TraceStore, TraceStoreBuilder};
+use serde_json::Deserializer;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 /// Reads traces, keeping more of them than [`open`](super::open) does.
@@ -66,8 +68,7 @@ impl Reader {
     pub fn from_slice(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
         let bytes = strip_bom(bytes);
         match Format::of(bytes)? {
-            // Needs no copy of the text.
-            Format::Recorded => recorded(bytes),
+            Format::Recorded => recorded(Deserializer::from_slice(bytes)),
             Format::ChromeObject => chrome::object(Window::new(bytes)?, self),
             Format::ChromeArray => chrome::array(Window::new(bytes)?, self),
         }
@@ -75,18 +76,29 @@ impl Reader {
 
     /// Reads the trace from a stream, in any known format.
     ///
-    /// The text of a Chrome trace is parsed while it arrives and is never in memory as a whole. The
-    /// stream needs no buffer of its own.
+    /// The text is parsed while it arrives and is never in memory as a whole. The stream needs no buffer
+    /// of its own.
     pub fn from_reader(self, reader: impl Read) -> Result<TraceStore, TraceError> {
         let mut window = Window::new(reader)?;
         match window.piece(|scanner| Format::look(scanner.clone()))?? {
-            Format::Recorded => recorded(&window.rest()?),
+            Format::Recorded => {
+                let mut text = BufReader::with_capacity(1 << 16, window.rest());
+                recorded(Deserializer::from_reader(&mut text)).map_err(|error| {
+                    // Damaged compressed data gives wrong text first; the decoder notices only at the end.
+                    let damage = io::copy(&mut text, &mut io::sink()).err();
+                    damage.map_or(error, TraceError::reading)
+                })
+            }
             Format::ChromeObject => chrome::object(window, self),
             Format::ChromeArray => chrome::array(window, self),
         }
     }
 }
 
-fn recorded(bytes: &[u8]) -> Result<TraceStore, TraceError> {
-    TraceStore::try_from(&RecordedExecutionTrace::from_slice(bytes)?)
+/// Reads the JSON of this crate, entry by entry.
+fn recorded<'de, R: serde_json::de::Read<'de>>(
+    deserializer: serde_json::Deserializer<R>,
+) -> Result<TraceStore, TraceError> {
+    let content: JsonContent<TraceStoreBuilder> = json::read(deserializer)?;
+    Ok(TraceStore::from(content))
 }

@@ -5,11 +5,17 @@
 
 use super::TraceError;
 use super::scanner::{Fault, Members, Passed, Scanner};
+use memchr::{memchr, memchr2};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 /// The size of a window at first, in bytes. It grows for a piece that does not fit.
 const SIZE: usize = 1 << 18;
+/// The longest event, or value of the top-level object, in bytes. Without a limit a small compressed file
+/// could fill the memory.
+const LONGEST_PIECE: usize = 1 << 28;
+/// The longest string in the JSON of this crate, in bytes: all memory events of a trace are one string.
+const LONGEST_STRING: usize = 1 << 30;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug)]
@@ -76,6 +82,10 @@ impl<R: Read> Window<R> {
             if self.ended || fault.at < self.filled {
                 return Err(self.error(fault));
             }
+            // White space before a piece is not part of it: a file full of spaces needs no memory.
+            let space = |byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+            let spaces = self.text[self.at..self.filled].iter().take_while(space);
+            self.at += spaces.count();
             self.more()?;
         }
     }
@@ -96,13 +106,12 @@ impl<R: Read> Window<R> {
         self.piece(|scanner| scanner.open_array())
     }
 
-    /// All of the text from the cursor on.
-    pub(super) fn rest(mut self) -> Result<Vec<u8>, TraceError> {
-        self.text.truncate(self.filled);
-        self.text.drain(..self.at);
-        let read = self.source.read_to_end(&mut self.text);
-        read.map_err(TraceError::reading)?;
-        Ok(self.text)
+    /// The text from the cursor on, as a stream.
+    pub(super) fn rest(self) -> Rest<R> {
+        Rest {
+            window: self,
+            string: StringLength::default(),
+        }
     }
 
     /// Drops the text before the cursor and reads more after it.
@@ -112,6 +121,9 @@ impl<R: Read> Window<R> {
         self.filled -= self.at;
         self.at = 0;
         if self.filled == self.text.len() {
+            if self.filled >= LONGEST_PIECE {
+                return Err(too_long("event or value", LONGEST_PIECE));
+            }
             self.text.resize(self.text.len() * 2, 0);
         }
         while self.filled < self.text.len() && !self.ended {
@@ -138,6 +150,78 @@ impl<R: Read> Window<R> {
             }
         }
         fault.into_error(&self.text[..self.filled], self.passed)
+    }
+}
+
+fn too_long(what: &str, limit: usize) -> TraceError {
+    TraceError::too_large(format!(
+        "one {what} of the file is longer than {} MB; this is not a trace, or its writer is broken",
+        limit >> 20
+    ))
+}
+
+/// The rest of a window as a stream. Fails at a string that is longer than [`LONGEST_STRING`], because the
+/// JSON parser holds a string as a whole.
+#[derive(Debug)]
+pub(super) struct Rest<R> {
+    window: Window<R>,
+    string: StringLength,
+}
+
+impl<R: Read> Read for Rest<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let window = &mut self.window;
+        if window.at == window.filled && !window.ended {
+            window.more().map_err(io::Error::other)?;
+        }
+        let text = &window.text[window.at..window.filled];
+        let count = text.len().min(room.len());
+        room[..count].copy_from_slice(&text[..count]);
+        window.at += count;
+        self.string.pass(&room[..count]);
+        if self.string.length > LONGEST_STRING {
+            return Err(io::Error::other(too_long("string", LONGEST_STRING)));
+        }
+        Ok(count)
+    }
+}
+
+/// Follows the strings in JSON text, to know how long the current one is.
+#[derive(Debug, Default)]
+struct StringLength {
+    inside: bool,
+    escaped: bool,
+    length: usize,
+}
+
+impl StringLength {
+    fn pass(&mut self, mut text: &[u8]) {
+        if std::mem::take(&mut self.escaped) && !text.is_empty() {
+            text = &text[1..];
+        }
+        while !text.is_empty() {
+            let found = if self.inside {
+                memchr2(b'"', b'\\', text)
+            } else {
+                memchr(b'"', text)
+            };
+            let Some(at) = found else {
+                self.length += text.len();
+                break;
+            };
+            if text[at] == b'\\' {
+                self.length += at + 2;
+                self.escaped = at + 1 == text.len();
+                text = text.get(at + 2..).unwrap_or_default();
+            } else {
+                self.inside = !self.inside;
+                self.length = 0;
+                text = &text[at + 1..];
+            }
+        }
+        if !self.inside {
+            self.length = 0;
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::schedule::Schedule;
 use super::session::{Session, SessionError, Settings, compiled_out};
+use crate::model::wire::metadata as keys;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,8 +72,8 @@ impl SessionBuilder {
     /// This process is number `rank` of `world_size` in a distributed job.
     pub fn rank(mut self, rank: u32, world_size: u32) -> Self {
         self.rank = Some(rank);
-        self.metadata("rank", rank.to_string())
-            .metadata("world_size", world_size.to_string())
+        self.metadata(keys::RANK, rank.to_string())
+            .metadata(keys::WORLD_SIZE, world_size.to_string())
     }
 
     /// Adds a fact about the run to the trace.
@@ -106,7 +107,7 @@ impl SessionBuilder {
     pub fn start(self) -> Result<Session, SessionError> {
         let mut clock = Clock::counter();
         let mut metadata = facts(&clock);
-        metadata.insert("overhead_ns".into(), overhead::measure_ns().to_string());
+        metadata.insert(keys::OVERHEAD_NS.into(), overhead::measure_ns().to_string());
         // What the caller said wins over what we found out.
         metadata.extend(self.metadata);
         let output = self.output.map(|path| fill_in(path, self.rank));
@@ -147,7 +148,7 @@ fn facts(clock: &Clock) -> HashMap<String, String> {
                 .map_or(0, usize::from)
                 .to_string(),
         ),
-        ("start_unix_ns", wall_clock_ns().to_string()),
+        (keys::START_UNIX_NS, wall_clock_ns().to_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("clock", clock.name().to_owned()),
     ]

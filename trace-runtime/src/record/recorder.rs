@@ -2,6 +2,7 @@
 
 use super::live_trace::LiveTrace;
 use crate::model::assemble::{assemble, entries_of};
+use crate::model::wire::metadata::DROPPED;
 use crate::model::{RecordedExecutionTrace, TraceStore};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -146,7 +147,7 @@ pub(super) fn finish(recorder: Recorder) -> RecordedExecutionTrace {
     };
     let mut metadata = HashMap::new();
     if own.dropped > 0 {
-        metadata.insert("dropped".to_owned(), own.dropped.to_string());
+        metadata.insert(DROPPED.to_owned(), own.dropped.to_string());
     }
     let interner = own.shared.signatures.with(|known| known.clone());
     let store: TraceStore = assemble(vec![own.rows], interner, own.scale, metadata);

@@ -5,6 +5,7 @@ use super::recorder;
 use super::schedule::{Phase, Schedule};
 use super::step_marks::StepMarks;
 use crate::model::assemble::assemble;
+use crate::model::wire::metadata as keys;
 use crate::model::{RecordedExecutionTrace, TraceStore};
 use std::collections::HashMap;
 use std::fmt;
@@ -206,7 +207,7 @@ impl Session {
         if let Some(path) = &self.output
             && let Err(error) = RecordedExecutionTrace::from(&store).write(path)
         {
-            store.insert_metadata("write_error", error.to_string());
+            store.insert_metadata(keys::WRITE_ERROR, error.to_string());
         }
         store
     }
@@ -216,10 +217,10 @@ impl Session {
         let sum = |count: fn(&ThreadLog) -> u64| logs.iter().map(|log| count(log)).sum::<u64>();
         let dropped = sum(|log| log.dropped.load(Ordering::Relaxed))
             + state::unreachable_ops().saturating_sub(self.unreachable_before);
-        metadata.insert("dropped".into(), dropped.to_string());
+        metadata.insert(keys::DROPPED.into(), dropped.to_string());
         let left_out = sum(|log| log.sampled_out.load(Ordering::Relaxed));
         if left_out > 0 {
-            metadata.insert("sampled_out".into(), left_out.to_string());
+            metadata.insert(keys::SAMPLED_OUT.into(), left_out.to_string());
         }
         if self.steps.dropped() > 0 {
             metadata.insert("steps_dropped".into(), self.steps.dropped().to_string());
@@ -273,5 +274,6 @@ pub fn record<R>(body: impl FnOnce() -> R) -> (R, RecordedExecutionTrace) {
 
 /// What an otherwise empty trace says of itself if the attribute leaves functions as written.
 pub(super) fn compiled_out() -> Option<(String, String)> {
-    cfg!(not(feature = "enabled")).then(|| ("tracing".to_owned(), "compiled out".to_owned()))
+    cfg!(not(feature = "enabled"))
+        .then(|| (keys::TRACING.to_owned(), keys::COMPILED_OUT.to_owned()))
 }

@@ -24,6 +24,7 @@ use crate::analyze::{
     critical_path, live_memory, outcomes, overhead_ns, roofline, step_table, too_short_to_trust,
 };
 use crate::model::json_struct::json_struct;
+use crate::model::wire::metadata as keys;
 use crate::model::{RecordedExecutionTrace, TraceStore, TraceView};
 use std::collections::BTreeSet;
 
@@ -160,8 +161,8 @@ impl Report {
                 .iter()
                 .fold(0, |sum, row| sum.saturating_add(row.self_ns)),
             span_ns: critical_path.span_ns,
-            dropped: number("dropped").unwrap_or(0),
-            sampled_out: number("sampled_out").unwrap_or(0),
+            dropped: number(keys::DROPPED).unwrap_or(0),
+            sampled_out: number(keys::SAMPLED_OUT).unwrap_or(0),
             overhead_ns: overhead,
             untrusted: overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns)),
             ops,
@@ -178,8 +179,8 @@ impl Report {
         };
         let compiled_out = trace
             .metadata()
-            .get("tracing")
-            .is_some_and(|said| said == "compiled out");
+            .get(keys::TRACING)
+            .is_some_and(|value| value == keys::COMPILED_OUT);
         report.notes = answer::notes(&report, compiled_out);
         let selected = trace.metadata().get(SELECTED_KEY);
         report

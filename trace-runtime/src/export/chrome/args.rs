@@ -1,28 +1,29 @@
-//! What an event of a Chrome trace says beside its name and its times.
+//! The `args` of an entry's event in a Chrome trace.
 
 use super::rows::Spot;
 use crate::export::json_text::{comma, is_printable, nested, number, printable, shapes, string};
+use crate::model::wire::chrome::{self, member};
 use crate::model::{DType, EntryView, Outcome, Tensors};
 use std::io::{self, Write};
 
 /// Writes the members of `args`, without the braces. The keys `Input Dims`, `Input type` and
 /// `External id` are Kineto's; the others follow their style.
 ///
-/// Together with the event's name, row and times they say all of an entry. One of which an event
-/// cannot say all has its described JSON beside them.
+/// With the event's name, row and times they contain the whole entry. An entry that they cannot express
+/// without loss has its exact JSON beside them.
 ///
-/// What follows from an entry's signature is put together once per signature.
+/// The part that depends only on an entry's signature is made once per signature.
 #[derive(Debug)]
 pub(super) struct Args {
     origin_ns: i64,
     by_signature: Vec<Option<Shared>>,
 }
 
-/// What the entries of a signature share.
+/// The part that all entries of a signature share.
 #[derive(Debug, Clone)]
 struct Shared {
     members: Box<[u8]>,
-    /// The names can be shown as they are.
+    /// True if its names have no control characters.
     printable: bool,
 }
 
@@ -55,16 +56,17 @@ impl Args {
         write_own(out, view)?;
         let printable = self.write_shared(out, view)?;
         if view.start_ns().is_none() {
-            out.write_all(b",\"untimed\":true")?;
+            out.write_all(member!(chrome::UNTIMED))?;
+            out.write_all(b"true")?;
         }
-        if !(printable && self.is_said(at, view)) {
-            out.write_all(b",\"described\":")?;
+        if !(printable && self.is_exact(at, view)) {
+            out.write_all(member!(chrome::EXACT))?;
             nested(out, &view.to_entry())?;
         }
         Ok(())
     }
 
-    /// Says whether the names can be shown as they are.
+    /// Returns whether the names have no control characters.
     fn write_shared<W: Write>(&mut self, out: &mut W, view: &EntryView<'_>) -> io::Result<bool> {
         let Some(signature) = view.signature() else {
             let shared = Shared::of(view)?;
@@ -82,8 +84,8 @@ impl Args {
         out.write_all(&shared.members).map(|()| shared.printable)
     }
 
-    /// Whether the event says the times and the metadata of an entry as they are.
-    fn is_said(&self, at: Spot, view: &EntryView<'_>) -> bool {
+    /// True if the event has the times and the `meta` of the entry without loss.
+    fn is_exact(&self, at: Spot, view: &EntryView<'_>) -> bool {
         let place = at.place;
         let printable = |meta: (&String, &String)| is_printable(meta.0) && is_printable(meta.1);
         let starts_there =
@@ -95,25 +97,33 @@ impl Args {
     }
 }
 
-/// What entries of one signature differ in.
+/// The part in which entries of one signature differ.
 fn write_own<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()> {
-    out.write_all(b"\"External id\":")?;
+    out.write_all(&member!(chrome::STEP)[1..])?;
     number(out, view.step() as u64)?;
     let mut member = |key: &[u8], value: Option<u64>| match value {
         Some(value) => out.write_all(key).and_then(|()| number(out, value)),
         None => Ok(()),
     };
     let not_zero = |value: u64| Some(value).filter(|&value| value > 0);
-    member(b",\"parent\":", view.parent().map(|parent| parent as u64))?;
+    member(
+        member!(chrome::PARENT),
+        view.parent().map(|parent| parent as u64),
+    )?;
     let elements = not_zero(view.output_elements() as u64);
-    member(b",\"Output elements\":", elements)?;
-    member(b",\"Output bytes\":", not_zero(view.memory_bytes() as u64))?;
-    member(b",\"suspended ns\":", not_zero(view.suspended_ns()))?;
+    member(member!(chrome::OUTPUT_ELEMENTS), elements)?;
+    member(
+        member!(chrome::OUTPUT_BYTES),
+        not_zero(view.memory_bytes() as u64),
+    )?;
+    member(member!(chrome::SUSPENDED_NS), not_zero(view.suspended_ns()))?;
     if view.outcome() != Outcome::Ok {
-        write!(out, ",\"outcome\":\"{}\"", view.outcome())?;
+        out.write_all(member!(chrome::OUTCOME))?;
+        write!(out, "\"{}\"", view.outcome())?;
     }
     if let Some(meta) = view.meta() {
-        out.write_all(b",\"meta\":{")?;
+        out.write_all(member!(chrome::META))?;
+        out.write_all(b"{")?;
         for (index, (key, value)) in meta.iter().enumerate() {
             comma(out, index)?;
             printable(out, key)?;
@@ -126,31 +136,41 @@ fn write_own<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()> {
 }
 
 fn write_signature<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()> {
-    tensors(out, "Input", view.inputs())?;
-    tensors(out, "Output", view.outputs())?;
+    let keys: (&[u8], &[u8]) = (member!(chrome::INPUT_DIMS), member!(chrome::INPUT_TYPES));
+    tensors(out, keys, view.inputs())?;
+    let keys: (&[u8], &[u8]) = (member!(chrome::OUTPUT_DIMS), member!(chrome::OUTPUT_TYPES));
+    tensors(out, keys, view.outputs())?;
     if let Some(device) = view.device_id() {
-        out.write_all(b",\"device id\":")?;
+        out.write_all(member!(chrome::DEVICE_ID))?;
         printable(out, device)?;
     }
     if let Some(kind) = view.kind() {
-        write!(out, ",\"kind\":\"{kind}\"")?;
+        out.write_all(member!(chrome::KIND))?;
+        write!(out, "\"{kind}\"")?;
     }
     if let Some(flops) = view.flops() {
-        write!(out, ",\"flops\":{flops}")?;
+        out.write_all(member!(chrome::FLOPS))?;
+        number(out, flops)?;
     }
     if let Some(bytes) = view.bytes_moved() {
-        write!(out, ",\"bytes moved\":{bytes}")?;
+        out.write_all(member!(chrome::BYTES_MOVED))?;
+        number(out, bytes)?;
     }
     Ok(())
 }
 
-fn tensors<W: Write>(out: &mut W, which: &str, tensors: Tensors<'_>) -> io::Result<()> {
+fn tensors<W: Write>(
+    out: &mut W,
+    (dims, types): (&[u8], &[u8]),
+    tensors: Tensors<'_>,
+) -> io::Result<()> {
     if tensors.clone().next().is_none() {
         return Ok(());
     }
-    write!(out, ",\"{which} Dims\":")?;
+    out.write_all(dims)?;
     shapes(out, tensors.clone().map(|tensor| tensor.dims))?;
-    write!(out, ",\"{which} type\":[")?;
+    out.write_all(types)?;
+    out.write_all(b"[")?;
     for (index, tensor) in tensors.enumerate() {
         comma(out, index)?;
         string(out, kineto_type(tensor.dtype))?;
@@ -158,7 +178,7 @@ fn tensors<W: Write>(out: &mut W, which: &str, tensors: Tensors<'_>) -> io::Resu
     out.write_all(b"]")
 }
 
-/// The name that `PyTorch`'s profiler has for an element type; ours where it has none.
+/// The name of an element type in `PyTorch`'s profiler, or our name if it has none.
 fn kineto_type(dtype: DType) -> &'static str {
     match dtype {
         DType::Unknown => "",

@@ -1,4 +1,4 @@
-//! The events of a Chrome trace as text, one to a line.
+//! The events of a Chrome trace as text, one per line.
 
 use super::args::Args;
 use super::rows::{Row, Spot, Stream};
@@ -6,24 +6,25 @@ use crate::export::json_text::{comma, is_printable, microseconds, nested, number
 use crate::export::memory_curve::Sample;
 use crate::export::timeline::Timeline;
 use crate::model::json_struct::Wire;
-use crate::model::memory::EVENTS_KEY;
-use crate::model::runtime_call::{CALLS_KEY, CallLines};
+use crate::model::runtime_call::CallLines;
+use crate::model::wire::chrome::{self, member, text};
+use crate::model::wire::metadata::{MEMORY_EVENTS, RUNTIME_CALLS, WORLD_SIZE};
 use crate::model::{EntryView, MemoryEvent, TraceStep, TraceView};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// Writes events one by one, and what stands before the first and after the last.
+/// Writes the beginning of the file, events one by one, and the end.
 #[derive(Debug)]
 pub(super) struct Events<W> {
     out: W,
     args: Args,
     count: usize,
-    /// The ranks that processes are named after.
+    /// The rank in the name of each process.
     processes: HashMap<u32, Option<u32>>,
 }
 
-/// How a device row is called, so that HTA tells what it is.
+/// The sort of work on a device row; HTA recognises it by the event's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeviceWork {
     Compute,
@@ -32,7 +33,7 @@ pub(super) enum DeviceWork {
     Neither,
 }
 
-/// A stretch of time in which an entry had its device.
+/// An interval in which an entry used its device.
 #[derive(Debug)]
 pub(super) struct Kernel<'v, 'a> {
     pub(super) view: &'v EntryView<'a>,
@@ -45,7 +46,7 @@ pub(super) struct Kernel<'v, 'a> {
 }
 
 impl<W: Write> Events<W> {
-    /// HTA reads line by line up to the events and asks for `"rank": ` with a space.
+    /// HTA reads the lines before the events and expects `"rank": ` with a space.
     pub(super) fn begin(
         mut out: W,
         trace: &dyn TraceView,
@@ -54,8 +55,9 @@ impl<W: Write> Events<W> {
         out.write_all(b"{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n")?;
         let ranks: Vec<u32> = timeline.ranks().iter().copied().flatten().collect();
         if let Some(first) = ranks.first() {
-            let said = trace.metadata().get("world_size");
-            let world = said
+            let world = trace
+                .metadata()
+                .get(WORLD_SIZE)
                 .and_then(|size| size.parse().ok())
                 .unwrap_or(ranks.len());
             writeln!(
@@ -66,7 +68,7 @@ impl<W: Write> Events<W> {
         let metadata: BTreeMap<_, _> = trace
             .metadata()
             .iter()
-            .filter(|(key, _)| *key != EVENTS_KEY && *key != CALLS_KEY)
+            .filter(|(key, _)| *key != MEMORY_EVENTS && *key != RUNTIME_CALLS)
             .collect();
         out.write_all(b"\"traceName\": \"trace-runtime\",\n")?;
         write_origin(&mut out, trace, timeline, &metadata)?;
@@ -94,7 +96,7 @@ impl<W: Write> Events<W> {
     /// Names a row, and its process if this is the first of it.
     pub(super) fn name_row(&mut self, row: Row, rank: Option<u32>, label: &str) -> io::Result<()> {
         self.name_process(row, rank)?;
-        self.begin_metadata("thread_name", row, label)?;
+        self.begin_metadata(chrome::THREAD_NAME, row, label)?;
         self.out.write_all(b"}}")
     }
 
@@ -107,9 +109,10 @@ impl<W: Write> Events<W> {
         name: Option<&str>,
     ) -> io::Result<()> {
         self.name_process(row, view.rank())?;
-        self.begin_metadata("thread_name", row, label)?;
+        self.begin_metadata(chrome::THREAD_NAME, row, label)?;
         if let (Some(thread), Some(name)) = (view.thread(), name) {
-            write!(self.out, ",\"thread\":{thread},\"named\":")?;
+            self.number_or_null(member!(chrome::THREAD), Some(thread))?;
+            self.out.write_all(member!(chrome::EXACT))?;
             nested(&mut self.out, &name)?;
         }
         self.out.write_all(b"}}")
@@ -118,8 +121,10 @@ impl<W: Write> Events<W> {
     fn name_process(&mut self, row: Row, rank: Option<u32>) -> io::Result<()> {
         if let Entry::Vacant(process) = self.processes.entry(row.pid) {
             process.insert(rank);
-            let name = rank.map_or("ops".to_owned(), |rank| format!("rank {rank}"));
-            self.begin_metadata("process_name", row, &name)?;
+            let name = rank.map_or("ops".to_owned(), |rank| {
+                format!("{}{rank}", text(chrome::RANK_PREFIX))
+            });
+            self.begin_metadata(chrome::PROCESS_NAME, row, &name)?;
             self.out.write_all(b"}}")?;
         }
         Ok(())
@@ -128,34 +133,34 @@ impl<W: Write> Events<W> {
     /// An entry on the row of its thread.
     pub(super) fn op(&mut self, at: Spot, view: &EntryView<'_>) -> io::Result<()> {
         let length = at.place.end_ns - at.place.start_ns;
-        let what = ("cpu_op", "", view.operation());
+        let what = (text(chrome::OP), "", view.operation());
         self.complete(what, at.row, at.place.start_ns, length)?;
         self.args.write(&mut self.out, at, view)?;
         if view.thread() != Some(at.row.tid) {
-            self.number_or_null(",\"thread\":", view.thread())?;
+            self.number_or_null(member!(chrome::THREAD), view.thread())?;
         }
         if self.processes.get(&at.row.pid) != Some(&view.rank()) {
-            self.number_or_null(",\"rank\":", view.rank().map(u64::from))?;
+            self.number_or_null(member!(chrome::RANK), view.rank().map(u64::from))?;
         }
         self.out.write_all(b"}}")
     }
 
     /// A step as `torch.profiler` annotates it, which HTA and Perfetto know.
     pub(super) fn step(&mut self, row: Row, step: &TraceStep, start_ns: u64) -> io::Result<()> {
-        let name = format!("ProfilerStep#{}", step.number);
-        let what = ("user_annotation", "", name.as_str());
+        let name = format!("{}{}", text(chrome::STEP_PREFIX), step.number);
+        let what = (text(chrome::ANNOTATION), "", name.as_str());
         self.complete(what, row, start_ns, step.length_ns())?;
-        self.number_or_null("\"thread\":", step.thread)?;
+        self.number_or_null(&member!(chrome::THREAD)[1..], step.thread)?;
         if self.processes.get(&row.pid) != Some(&step.rank) {
-            self.number_or_null(",\"rank\":", step.rank.map(u64::from))?;
+            self.number_or_null(member!(chrome::RANK), step.rank.map(u64::from))?;
         }
         self.out.write_all(b"}}")
     }
 
-    /// What runs on a device, and the call from a thread that put it there.
+    /// Work on a device, and the runtime call that launched it.
     pub(super) fn kernel(&mut self, kernel: &Kernel<'_, '_>) -> io::Result<()> {
         let (start, length) = (kernel.start_ns, kernel.end_ns - kernel.start_ns);
-        // A nanosecond, because speedscope loses the order of what begins and ends at once.
+        // One nanosecond: speedscope loses the order of events that begin and end at the same time.
         let launch = ("cuda_runtime", "", "cudaLaunchKernel");
         self.complete(launch, kernel.launched_from, start, 1)?;
         self.correlation(kernel)?;
@@ -175,8 +180,10 @@ impl<W: Write> Events<W> {
             .and_then(|device| device.rsplit_once(':')?.1.parse::<u32>().ok());
         write!(
             self.out,
-            ",\"stream\":{},\"device\":{}}}}}",
+            ",\"{}\":{},\"{}\":{}}}}}",
+            text(chrome::STREAM),
             kernel.stream.number,
+            text(chrome::DEVICE),
             ordinal.unwrap_or(0)
         )
     }
@@ -187,9 +194,11 @@ impl<W: Write> Events<W> {
             self.next()?;
             write!(
                 self.out,
-                "{{\"ph\":{phase},\"id\":{id},\"cat\":\"handoff\",\"name\":\"handoff\",\
+                "{{\"ph\":{phase},\"id\":{id},\"cat\":\"{handoff}\",\"name\":\"{handoff}\",\
                  \"pid\":{},\"tid\":{},\"ts\":",
-                at.row.pid, at.row.tid
+                at.row.pid,
+                at.row.tid,
+                handoff = text(chrome::HANDOFF)
             )?;
             microseconds(&mut self.out, at.place.start_ns)?;
             self.out.write_all(b"}")?;
@@ -197,7 +206,7 @@ impl<W: Write> Events<W> {
         Ok(())
     }
 
-    /// What the allocator said, as Kineto has it.
+    /// An allocation or free, as Kineto writes it.
     pub(super) fn memory(
         &mut self,
         row: Row,
@@ -207,16 +216,22 @@ impl<W: Write> Events<W> {
         self.next()?;
         write!(
             self.out,
-            "{{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\
+            "{{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"{}\",\
              \"pid\":{},\"tid\":{},\"ts\":",
-            row.pid, row.tid
+            text(chrome::MEMORY),
+            row.pid,
+            row.tid
         )?;
         microseconds(&mut self.out, time_ns)?;
-        write!(self.out, ",\"args\":{{\"Bytes\":{}", event.bytes)?;
+        let bytes = text(chrome::BYTES);
+        write!(self.out, ",\"args\":{{\"{bytes}\":{}", event.bytes)?;
         let optional = [
-            (",\"Addr\":", event.address),
-            (",\"Total Allocated\":", event.allocated),
-            (",\"during\":", event.during.map(|step| step as u64)),
+            (&member!(chrome::ADDRESS)[..], event.address),
+            (member!(chrome::ALLOCATED), event.allocated),
+            (
+                member!(chrome::DURING),
+                event.during.map(|step| step as u64),
+            ),
         ];
         for (key, value) in optional {
             if value.is_some() {
@@ -224,16 +239,19 @@ impl<W: Write> Events<W> {
             }
         }
         if self.processes.get(&row.pid) != Some(&event.rank) {
-            self.number_or_null(",\"rank\":", event.rank.map(u64::from))?;
+            self.number_or_null(member!(chrome::RANK), event.rank.map(u64::from))?;
         }
         let (kind, number) = torch_device(event.device_id);
         write!(
             self.out,
-            ",\"Device Type\":{kind},\"Device Id\":{number},\"device id\":"
+            ",\"{}\":{kind},\"{}\":{number}",
+            text(chrome::DEVICE_TYPE),
+            text(chrome::DEVICE_NUMBER)
         )?;
+        self.out.write_all(member!(chrome::DEVICE_ID))?;
         printable(&mut self.out, event.device_id)?;
         if !is_printable(event.device_id) {
-            self.out.write_all(b",\"described\":")?;
+            self.out.write_all(member!(chrome::EXACT))?;
             nested(&mut self.out, &event.device_id)?;
         }
         self.out.write_all(b"}}")
@@ -249,8 +267,8 @@ impl<W: Write> Events<W> {
         write!(self.out, ",\"args\":{{\"bytes\":{}}}}}", sample.bytes)
     }
 
-    /// Everything of a complete event up to the members of its `args`; `what` is its category, and
-    /// its name in two parts.
+    /// A complete event up to the members of its `args`; `what` is its category, and its name in two
+    /// parts.
     fn complete(
         &mut self,
         what: (&str, &str, &str),
@@ -282,14 +300,17 @@ impl<W: Write> Events<W> {
     fn correlation(&mut self, kernel: &Kernel<'_, '_>) -> io::Result<()> {
         write!(
             self.out,
-            "\"External id\":{},\"correlation\":{}",
+            "\"{}\":{},\"{}\":{}",
+            text(chrome::STEP),
             kernel.view.step(),
+            text(chrome::CORRELATION),
             kernel.correlation
         )
     }
 
-    fn number_or_null(&mut self, key: &str, value: Option<u64>) -> io::Result<()> {
-        self.out.write_all(key.as_bytes())?;
+    /// `key` is a comma, a quoted key and a colon.
+    fn number_or_null(&mut self, key: &[u8], value: Option<u64>) -> io::Result<()> {
+        self.out.write_all(key)?;
         match value {
             Some(value) => number(&mut self.out, value),
             None => self.out.write_all(b"null"),
@@ -297,12 +318,16 @@ impl<W: Write> Events<W> {
     }
 
     /// A metadata event up to the braces that close it.
-    fn begin_metadata(&mut self, what: &str, row: Row, name: &str) -> io::Result<()> {
+    fn begin_metadata(&mut self, event: &[u8], row: Row, name: &str) -> io::Result<()> {
         self.next()?;
+        self.out.write_all(b"{\"ph\":\"M\",\"name\":\"")?;
+        self.out.write_all(event)?;
         write!(
             self.out,
-            "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"name\":",
-            row.pid, row.tid
+            "\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"{}\":",
+            row.pid,
+            row.tid,
+            text(chrome::NAME)
         )?;
         printable(&mut self.out, name)
     }
@@ -315,8 +340,8 @@ impl<W: Write> Events<W> {
     }
 }
 
-/// What [`read`](crate::read) needs beside the events to bring the trace back as it was, and by which
-/// it knows that they are ours.
+/// The object by which [`read`](crate::read) recognises a trace of our own, with the facts that it needs
+/// beside the events to restore it.
 fn write_origin<W: Write>(
     out: &mut W,
     trace: &dyn TraceView,
@@ -326,22 +351,27 @@ fn write_origin<W: Write>(
     let origin = timeline.origin_ns();
     write!(
         out,
-        "\"trace-runtime\": {{\"version\": 1, \"origin_ns\": {origin}, \"total_duration_us\": "
+        "\"{}\": {{\"{}\": {}, \"{}\": {origin}, \"{}\": ",
+        text(chrome::OWN),
+        text(chrome::OWN_VERSION),
+        chrome::VERSION,
+        text(chrome::ORIGIN_NS),
+        text(chrome::TOTAL_DURATION_US)
     )?;
     serde_json::to_writer(&mut *out, &Wire(&trace.total_duration_us()))?;
     let printable = |(key, value): (&&String, &&String)| is_printable(key) && is_printable(value);
     if !metadata.iter().all(printable) {
-        out.write_all(b", \"metadata\": ")?;
+        out.write_all(member!(chrome::METADATA))?;
         nested(out, metadata)?;
     }
     if trace.runtime_calls().next().is_some() {
-        out.write_all(b", \"calls\": ")?;
+        out.write_all(member!(chrome::RUNTIME_CALLS))?;
         nested(out, &CallLines(trace).to_string())?;
     }
     out.write_all(b"},\n")
 }
 
-/// The numbers that torch gives to a device: of its kind, and among those of its kind.
+/// The numbers of a device in torch: of its type, and among the devices of that type.
 fn torch_device(device: &str) -> (u32, i64) {
     let (family, number) = device.split_once(':').unwrap_or((device, ""));
     let kind = match family {

@@ -9,6 +9,7 @@ use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, Sample, allocated};
 use super::timeline::{ThreadKey, Timeline, row_name};
 use super::tracks::{Closed, Request, Tracks};
+use crate::model::wire::chrome::{STEP_PREFIX, text};
 use crate::model::{EntryView, TraceStep, TraceView};
 use annotations::Annotations;
 use handoffs::{Arrows, Handoffs};
@@ -144,7 +145,7 @@ impl<W: Write> File<W> {
                 }
             };
             let category = self.packets.intern(Pool::Categories, "step");
-            let name = format!("ProfilerStep#{}", step.number);
+            let name = format!("{}{}", text(STEP_PREFIX), step.number);
             let name = self.packets.intern(Pool::Names, &name);
             let start = timeline.since_origin(step.start_ns);
             self.packets
