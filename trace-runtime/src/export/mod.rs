@@ -13,7 +13,7 @@
 //!
 //! Each takes any [`TraceView`] and writes as it goes. Those that show entries hold next to nothing beside
 //! the trace; speedscope, whose threads come one after the other, holds 4 bytes an entry. Those that are
-//! sums over the trace (stacks, pictures, op tables) hold up to 32 bytes an entry while they add up.
+//! sums over the trace (stacks, pictures, op tables) hold up to 48 bytes per entry while they add up.
 //!
 //! ```
 //! use trace_runtime::RecordedExecutionTrace;
