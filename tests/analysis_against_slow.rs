@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use random_traces::{flat_trace, handed_off_trace, nested_trace};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_runtime::analyze::{
-    Intervals, activity, by_op, by_shape, call_tree, categories, critical_path, device_times,
-    live_memory, self_times_ns,
+    CausalModel, Intervals, activity, by_op, by_shape, call_tree, categories, critical_path,
+    device_times, live_memory, self_times_ns,
 };
 use trace_runtime::model::{MemoryEvent, TraceStoreBuilder};
 use trace_runtime::{EntryView, RecordedExecutionTrace, TraceAnalyzer, TraceStore, TraceView};
@@ -186,7 +186,9 @@ proptest! {
         let path = critical_path(&trace);
         prop_assert_eq!(path.length_ns, longest_chain(&trace));
         prop_assert_eq!(path.ops.iter().map(|op| op.path_ns).sum::<u64>(), path.length_ns);
-        prop_assert_eq!(path.steps.iter().map(|step| step.1).sum::<u64>(), path.length_ns);
+        let model = CausalModel::new(&trace);
+        prop_assert_eq!(model.critical_steps().map(|step| step.ns).sum::<u64>(), path.length_ns);
+        prop_assert_eq!(path.host_ns + path.device_ns, path.length_ns);
         prop_assert!(path.length_ns <= path.span_ns);
     }
 
@@ -332,7 +334,7 @@ proptest! {
 type Handed = (usize, (i64, i64), u64, Option<usize>);
 
 /// The longest chain, moment by moment: on each thread the best so far grows by one while something
-/// runs, and passes to another thread where work is handed off and where it comes back.
+/// runs that does not only wait, and passes to another thread where work is handed off and where it comes back.
 fn longest_chain(trace: &RecordedExecutionTrace) -> u64 {
     let mut best: BTreeMap<u64, u64> = threads_of(trace).into_iter().map(|id| (id, 0)).collect();
     let entries: Vec<Handed> = trace
@@ -375,7 +377,14 @@ fn longest_chain(trace: &RecordedExecutionTrace) -> u64 {
             }
         }
         for (&thread, chain) in &mut best {
-            *chain += u64::from(innermost(trace, thread, at).is_some());
+            let works = |index: &usize| {
+                let (_, end) = span(&(&trace.entries[*index]).into());
+                // An op waits while what it handed over runs, if that ended before the op did.
+                !entries.iter().any(|&(_, (from, to), _, parent)| {
+                    parent == Some(*index) && from <= at && at < to && to <= end
+                })
+            };
+            *chain += u64::from(innermost(trace, thread, at).filter(works).is_some());
         }
     }
     best.into_values().max().unwrap_or(0)

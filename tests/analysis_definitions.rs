@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 use trace_runtime::analyze::{
-    MachinePeaks, OpCategory, Verdict, activity, by_op, by_shape, call_tree, categories,
-    collectives, critical_path, device_times, diff, live_memory, outcomes, overhead_ns, roofline,
-    too_short_to_trust,
+    CausalModel, MachinePeaks, OpCategory, Verdict, activity, by_op, by_shape, call_tree,
+    categories, collectives, critical_path, device_times, diff, live_memory, outcomes, overhead_ns,
+    roofline, too_short_to_trust,
 };
 use trace_runtime::model::{MemoryEvent, NewEntry, ThreadIndex, TraceStoreBuilder};
 use trace_runtime::{
@@ -183,14 +183,19 @@ fn the_critical_path_runs_through_work_rather_than_through_waiting_for_it() {
             })
             .unwrap();
     }
-    let path = critical_path(&builder.finish());
+    let trace = builder.finish();
+    let path = critical_path(&trace);
     let ops: Vec<_> = path
         .ops
         .iter()
         .map(|op| (op.operation.as_str(), op.path_ns))
         .collect();
     assert_eq!(ops, [("work", 70), ("scatter", 30)]);
-    assert_eq!(path.steps, [(0, 10), (1, 40), (0, 10), (2, 30), (0, 10)]);
+    let steps: Vec<_> = CausalModel::new(&trace)
+        .critical_steps()
+        .map(|step| (step.step.unwrap(), step.ns))
+        .collect();
+    assert_eq!(steps, [(0, 10), (1, 40), (0, 10), (2, 30), (0, 10)]);
     assert_eq!(critical_path(&RecordedExecutionTrace::new()).length_ns, 0);
 }
 

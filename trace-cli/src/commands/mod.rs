@@ -7,6 +7,7 @@ mod flame;
 mod gzip;
 mod memory;
 mod merge;
+mod path;
 mod report;
 mod timeline;
 mod tree;
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Report(report::ReportArgs),
     /// Show which op calls which, with equal stacks merged
     Tree(tree::TreeArgs),
+    /// Show the critical path: the chain of work that decided how long the run took, and what waited
+    Path(path::PathArgs),
     /// Draw a flame graph as SVG, alone or compared with an earlier trace
     Flame(flame::FlameArgs),
     /// Show when each thread and stream was busy
@@ -61,6 +64,7 @@ pub(crate) fn run(command: Command) -> Result<Verdict, Failure> {
     match command {
         Command::Report(args) => report::run(&args)?,
         Command::Tree(args) => tree::run(&args)?,
+        Command::Path(args) => path::run(&args)?,
         Command::Flame(args) => flame::run(&args)?,
         Command::Timeline(args) => timeline::run(&args)?,
         Command::Memory(args) => memory::run(&args)?,

@@ -8,10 +8,10 @@
 mod analyzer;
 mod call_tree;
 mod categories;
+mod causal;
 mod collective_calls;
 mod collectives;
 mod communication;
-mod critical_path;
 mod device_activity;
 mod device_time;
 mod diff;
@@ -42,9 +42,12 @@ mod trust;
 pub use analyzer::TraceAnalyzer;
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use categories::{CategoryTime, categories};
+pub use causal::{
+    CausalModel, CriticalOp, CriticalPath, Crossed, DeviceIdle, IdleCause, IdleClass, LaneKind,
+    LaneTime, LaneWait, LaunchSummary, PathStep, StreamIdle, TaskTime, critical_path, task_times,
+};
 pub use collectives::{Collective, collectives};
 pub(crate) use communication::CommunicationRule;
-pub use critical_path::{CriticalOp, CriticalPath, critical_path};
 pub use device_activity::{Activity, DeviceActivity, Imbalance, activity};
 pub use device_time::{DeviceTimes, device_times};
 pub use diff::{DiffRow, TraceDiff, Verdict, diff};

@@ -83,7 +83,7 @@ pub struct Report {
     pub activity: Activity,
     /// Collectives across ranks.
     pub collectives: Vec<Collective>,
-    /// The longest chain of ops; its single steps are left out.
+    /// The longest chain of work.
     pub critical_path: CriticalPath,
     /// Live memory of each device; curves are thinned out to some hundred points.
     pub memory: Vec<LiveMemory>,
@@ -147,8 +147,7 @@ impl Report {
             }
         }
         let ranks: BTreeSet<_> = threads.iter().filter_map(|(rank, _)| *rank).collect();
-        let mut critical_path = critical_path(trace);
-        critical_path.steps = Vec::new();
+        let critical_path = critical_path(trace);
         let mut memory = live_memory(trace);
         for device in &mut memory {
             thin_out(&mut device.curve);

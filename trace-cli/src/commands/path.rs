@@ -1,0 +1,231 @@
+//! `optrace path`: the critical path, what it crosses, and who waited for whom.
+
+use crate::args::{Format, Layout, Reading};
+use crate::failure::Failure;
+use crate::{input, output};
+use serde_json::json;
+use std::path::PathBuf;
+use trace_runtime::TraceStore;
+use trace_runtime::analyze::{CausalModel, CriticalPath, LaneTime, PathStep};
+use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PathArgs {
+    /// The trace, or `-` for standard input
+    pub(crate) file: PathBuf,
+    /// List the path step by step, in the order of time, instead of by op
+    #[arg(long)]
+    pub(crate) steps: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) layout: Layout,
+}
+
+pub(super) fn run(args: &PathArgs) -> Result<(), Failure> {
+    let trace = input::load(&args.file, args.reading)?;
+    let model = CausalModel::new(&trace);
+    let path = model.critical_path();
+    let rows = args.layout.rows;
+    let tables = match (args.steps, args.layout.format) {
+        (true, Format::Csv) => vec![steps_csv(&model)],
+        (false, Format::Csv) => vec![ops_csv(&path)],
+        (true, _) => vec![steps(&model, rows)],
+        (false, _) => vec![
+            ops(&path, rows),
+            crossed(&path, rows),
+            waits(&model.lanes(), rows),
+        ],
+    };
+    let mut line = headline(&path);
+    for missing in model.missing() {
+        line.push_str("\nnote: ");
+        line.push_str(missing);
+    }
+    output::tables(&args.layout, &line, &tables, || {
+        let steps: Option<Vec<PathStep>> = args.steps.then(|| model.critical_steps().collect());
+        serde_json::to_string_pretty(&json!({
+            "critical_path": path,
+            "steps": steps,
+            "lanes": model.lanes(),
+            "missing": model.missing(),
+        }))
+    })
+}
+
+fn headline(path: &CriticalPath) -> String {
+    format!(
+        "{} of work on the critical path, {} of it on devices; the trace spans {}",
+        prose(&duration(path.length_ns)),
+        percent(path.device_share()),
+        prose(&duration(path.span_ns)),
+    )
+}
+
+fn ops(path: &CriticalPath, rows: usize) -> Table {
+    Table {
+        title: "work on the path".to_owned(),
+        columns: vec![
+            Column::name("op"),
+            Column::name("on"),
+            Column::number("time", 0),
+            Column::number("share", 0),
+            Column::number("pieces", 2),
+        ],
+        rows: path
+            .ops
+            .iter()
+            .take(rows)
+            .map(|op| {
+                vec![
+                    printable(&op.operation),
+                    printable(op.device.as_deref().unwrap_or("host")),
+                    duration(op.path_ns),
+                    percent(op.share),
+                    op.pieces.to_string(),
+                ]
+            })
+            .collect(),
+        footer: more(path.ops.len(), rows, "ops"),
+        footnote: None,
+    }
+}
+
+fn crossed(path: &CriticalPath, rows: usize) -> Table {
+    Table {
+        title: "between the work".to_owned(),
+        columns: vec![
+            Column::name("what"),
+            Column::number("time", 0),
+            Column::number("count", 1),
+        ],
+        rows: path
+            .crossed
+            .iter()
+            .take(rows)
+            .map(|one| {
+                vec![
+                    printable(&one.what),
+                    duration(one.ns),
+                    one.count.to_string(),
+                ]
+            })
+            .collect(),
+        footer: more(path.crossed.len(), rows, "kinds"),
+        footnote: None,
+    }
+}
+
+/// Waits of all lanes, longest first.
+fn waits(lanes: &[LaneTime], rows: usize) -> Table {
+    let mut all: Vec<_> = lanes
+        .iter()
+        .flat_map(|lane| lane.waits.iter().map(move |wait| (lane, wait)))
+        .collect();
+    all.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.ns));
+    Table {
+        title: "waits".to_owned(),
+        columns: vec![
+            Column::name("thread or stream"),
+            Column::name("waits for"),
+            Column::name("in"),
+            Column::number("time", 0),
+            Column::number("count", 2),
+        ],
+        rows: all
+            .iter()
+            .take(rows)
+            .map(|(lane, wait)| {
+                let rank = lane.rank.map(|rank| format!("rank {rank}, "));
+                let name = rank.unwrap_or_default() + &lane.name;
+                vec![
+                    printable(&name),
+                    printable(&wait.waits_for),
+                    printable(&wait.operation),
+                    duration(wait.ns),
+                    wait.count.to_string(),
+                ]
+            })
+            .collect(),
+        footer: more(all.len(), rows, "waits"),
+        footnote: None,
+    }
+}
+
+fn steps(model: &CausalModel<'_, TraceStore>, rows: usize) -> Table {
+    let count = model.critical_steps().count();
+    Table {
+        title: "the path in the order of time".to_owned(),
+        columns: vec![
+            Column::number("start", 0),
+            Column::number("time", 0),
+            Column::name("op"),
+            Column::name("on"),
+            Column::name("before it"),
+        ],
+        rows: model
+            .critical_steps()
+            .take(rows)
+            .map(|step| {
+                let gap = match step.gap_ns {
+                    0 => String::new(),
+                    ns => format!("{} {}", duration(ns), step.gap),
+                };
+                vec![
+                    format!("{:.3} ms", step.start_ns as f64 / 1e6),
+                    duration(step.ns),
+                    printable(&step.operation),
+                    printable(&step.lane),
+                    printable(&gap),
+                ]
+            })
+            .collect(),
+        footer: more(count, rows, "steps"),
+        footnote: None,
+    }
+}
+
+fn more(all: usize, shown: usize, what: &str) -> Option<String> {
+    (all > shown).then(|| format!("and {} more {what}: `--rows N` shows them", all - shown))
+}
+
+fn ops_csv(path: &CriticalPath) -> Table {
+    csv(
+        &["op", "device", "path_ns", "pieces"],
+        path.ops.iter().map(|op| {
+            vec![
+                op.operation.clone(),
+                op.device.clone().unwrap_or_default(),
+                op.path_ns.to_string(),
+                op.pieces.to_string(),
+            ]
+        }),
+    )
+}
+
+fn steps_csv(model: &CausalModel<'_, TraceStore>) -> Table {
+    csv(
+        &["start_ns", "ns", "op", "lane", "step", "gap_ns", "gap"],
+        model.critical_steps().map(|step| {
+            vec![
+                step.start_ns.to_string(),
+                step.ns.to_string(),
+                step.operation,
+                step.lane,
+                step.step.map_or_else(String::new, |step| step.to_string()),
+                step.gap_ns.to_string(),
+                step.gap,
+            ]
+        }),
+    )
+}
+
+fn csv(columns: &[&'static str], rows: impl Iterator<Item = Vec<String>>) -> Table {
+    Table {
+        title: "critical path".to_owned(),
+        columns: columns.iter().map(|name| Column::name(name)).collect(),
+        rows: rows.collect(),
+        footer: None,
+        footnote: None,
+    }
+}

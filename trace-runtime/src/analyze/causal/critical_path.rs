@@ -1,0 +1,276 @@
+//! The critical path: the longest chain of work, and the waits that it crosses.
+
+use super::CausalModel;
+use super::lane::{LaneKind, Lanes};
+use super::longest_chain::Link;
+use super::piece::Node;
+use super::wait::WaitFor;
+use crate::analyze::device_time::is_accelerator;
+use crate::model::TraceView;
+use crate::model::json_struct::json_struct;
+use std::collections::HashMap;
+
+/// The longest chain of work that had to happen one after the other.
+///
+/// A chain follows a lane, and passes to another where that could not go on without it: from a launch to the
+/// device work, from the work to the thread that synchronises with it, from an op to work that it handed to
+/// another thread and back, from the last rank that arrives at a collective to the others. Only work adds to its
+/// length. Waits, delays and time outside of ops that it crosses are in `crossed`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CriticalPath {
+    /// How long its work is.
+    pub length_ns: u64,
+    /// From the first start to the last end of the trace.
+    pub span_ns: u64,
+    /// Of its work, the part on the host.
+    pub host_ns: u64,
+    /// Of its work, the part on devices other than `cpu`.
+    pub device_ns: u64,
+    /// The ops on it, longest first.
+    pub ops: Vec<CriticalOp>,
+    /// What it crosses between one piece of work and the next, longest first.
+    pub crossed: Vec<Crossed>,
+}
+
+json_struct!(CriticalPath {
+    required: [length_ns, span_ns, host_ns, device_ns, ops, crossed],
+    optional: [],
+});
+
+impl CriticalPath {
+    /// The share of its work that is on devices; 0 for an empty path.
+    pub fn device_share(&self) -> f64 {
+        self.device_ns as f64 / self.length_ns.max(1) as f64
+    }
+}
+
+/// An op on the critical path.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CriticalOp {
+    /// Its name; for a runtime call outside of ops the name of the call.
+    pub operation: String,
+    /// The device it ran on, if that is not the host.
+    pub device: Option<String>,
+    /// How many pieces of the path it has.
+    pub pieces: usize,
+    /// The time for which the path runs through it.
+    pub path_ns: u64,
+    /// That time as a share of the path.
+    pub share: f64,
+}
+
+json_struct!(CriticalOp {
+    required: [operation, path_ns, share, pieces],
+    optional: [device],
+});
+
+/// Time between two pieces of work on the critical path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Crossed {
+    /// What it is: `waiting for …`, `launch delay`, `queued on the stream`,
+    /// `between device work`, `return from the device`, `outside of ops`.
+    pub what: String,
+    /// How long it is.
+    pub ns: u64,
+    /// How often.
+    pub count: usize,
+}
+
+json_struct!(Crossed {
+    required: [what, ns, count],
+    optional: [],
+});
+
+/// One piece of work on the critical path, in the order of time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathStep {
+    /// The lane: the name of the thread or stream.
+    pub lane: String,
+    /// The op, or the runtime call outside of ops.
+    pub operation: String,
+    /// The step of the entry; `None` for a runtime call.
+    pub step: Option<usize>,
+    /// True if it ran on a device other than the host.
+    pub on_device: bool,
+    /// When the path enters it.
+    pub start_ns: i64,
+    /// How long the path runs through it.
+    pub ns: u64,
+    /// The time since the piece before it.
+    pub gap_ns: u64,
+    /// What that time is; empty where there is none.
+    pub gap: String,
+}
+
+json_struct!(PathStep {
+    required: [lane, operation, on_device, start_ns, ns, gap_ns],
+    optional: [step, gap],
+});
+
+impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
+    /// The critical path; empty where no entry has a start.
+    pub fn critical_path(&self) -> CriticalPath {
+        let mut path = CriticalPath {
+            span_ns: self.last_end.abs_diff(self.first_start),
+            ..CriticalPath::default()
+        };
+        let mut ops: HashMap<(&str, Option<&str>), (usize, u64)> = HashMap::new();
+        for link in &self.path {
+            let (name, device) = self.name_and_device(link.node);
+            let ns = link.length();
+            path.length_ns += ns;
+            *(if device.is_some() {
+                &mut path.device_ns
+            } else {
+                &mut path.host_ns
+            }) += ns;
+            let sum = ops.entry((name, device)).or_default();
+            sum.0 += 1;
+            sum.1 += ns;
+        }
+        path.ops = ops
+            .into_iter()
+            .map(|((name, device), (pieces, ns))| CriticalOp {
+                operation: name.to_owned(),
+                device: device.map(str::to_owned),
+                pieces,
+                path_ns: ns,
+                share: ns as f64 / path.length_ns.max(1) as f64,
+            })
+            .collect();
+        path.ops.sort_by(|a, b| {
+            let longest = b.path_ns.cmp(&a.path_ns);
+            longest.then_with(|| (&a.operation, &a.device).cmp(&(&b.operation, &b.device)))
+        });
+        let mut crossed: HashMap<Gap, (u64, usize)> = HashMap::new();
+        for pair in self.path.windows(2) {
+            self.gap(&pair[0], &pair[1], |gap, ns| {
+                let sum = crossed.entry(gap).or_default();
+                sum.0 += ns;
+                sum.1 += 1;
+            });
+        }
+        path.crossed = crossed
+            .into_iter()
+            .map(|(gap, (ns, count))| Crossed {
+                what: gap.text(&self.lanes),
+                ns,
+                count,
+            })
+            .collect();
+        path.crossed
+            .sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.what.cmp(&b.what)));
+        path
+    }
+
+    /// The pieces of the critical path in the order of time. A path may have as many as the trace has entries.
+    pub fn critical_steps(&self) -> impl Iterator<Item = PathStep> {
+        let before = std::iter::once(None).chain(self.path.iter().map(Some));
+        before.zip(&self.path).map(|(before, link)| {
+            let (name, device) = self.name_and_device(link.node);
+            let mut gap_ns = 0;
+            let mut longest: Option<(u64, Gap)> = None;
+            if let Some(before) = before {
+                self.gap(before, link, |gap, ns| {
+                    gap_ns += ns;
+                    if longest.is_none_or(|(known, _)| ns > known) {
+                        longest = Some((ns, gap));
+                    }
+                });
+            }
+            PathStep {
+                lane: self.lanes.label(link.lane),
+                operation: name.to_owned(),
+                step: match Node::of(link.node, self.trace.entry_count()) {
+                    Node::Entry(index) => {
+                        let view = self.trace.view(index);
+                        Some(view.step())
+                    }
+                    _ => None,
+                },
+                on_device: device.is_some(),
+                start_ns: link.start,
+                ns: link.length(),
+                gap_ns,
+                gap: longest.map_or_else(String::new, |(_, gap)| gap.text(&self.lanes)),
+            }
+        })
+    }
+
+    /// The name of a node, and its device if that is not the host.
+    pub(super) fn name_and_device(&self, node: u32) -> (&'a str, Option<&'a str>) {
+        match Node::of(node, self.trace.entry_count()) {
+            Node::Entry(index) => {
+                let view = self.trace.view(index);
+                let device = view.device_id().filter(|_| is_accelerator(&view));
+                (view.operation(), device)
+            }
+            Node::Call(number) => (self.calls[number].name, None),
+            Node::Nothing => ("", None),
+        }
+    }
+
+    /// What is between two pieces of the path; the parts add up to the time between them.
+    fn gap(&self, before: &Link, after: &Link, mut add: impl FnMut(Gap, u64)) {
+        let (start, end) = (before.end, after.start);
+        if start >= end {
+            return;
+        }
+        let kinds = (self.lanes.kind(before.lane), self.lanes.kind(after.lane));
+        let whole = end.abs_diff(start);
+        match kinds {
+            (LaneKind::Device, LaneKind::Device) => add(Gap::BetweenDeviceWork, whole),
+            (_, LaneKind::Device) => {
+                let queued: u64 = self
+                    .pieces_between(after.lane, start, end)
+                    .map(|(_, ns)| ns)
+                    .sum();
+                if queued > 0 {
+                    add(Gap::Queued, queued);
+                }
+                if queued < whole {
+                    add(Gap::LaunchDelay, whole - queued);
+                }
+            }
+            (LaneKind::Device, _) => add(Gap::Return, whole),
+            (_, LaneKind::Task) => add(Gap::Suspended, whole),
+            _ => {
+                let mut outside = whole;
+                for (piece, ns) in self.pieces_between(after.lane, start, end) {
+                    if let Some(target) = self.wait_of(piece) {
+                        outside -= ns;
+                        add(Gap::Waiting(target), ns);
+                    }
+                }
+                if outside > 0 {
+                    add(Gap::Outside, outside);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Gap {
+    Waiting(WaitFor),
+    LaunchDelay,
+    Queued,
+    BetweenDeviceWork,
+    Return,
+    Suspended,
+    Outside,
+}
+
+impl Gap {
+    fn text(self, lanes: &Lanes<'_>) -> String {
+        match self {
+            Gap::Waiting(target) => format!("waiting for {}", target.label(lanes)),
+            Gap::LaunchDelay => "launch delay".to_owned(),
+            Gap::Queued => "queued on the stream".to_owned(),
+            Gap::BetweenDeviceWork => "between device work".to_owned(),
+            Gap::Return => "return from the device".to_owned(),
+            Gap::Suspended => "suspended".to_owned(),
+            Gap::Outside => "outside of ops".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! How each lane spent its time.
+
+use super::CausalModel;
+use super::lane::LaneKind;
+use super::wait::WaitFor;
+use crate::model::TraceView;
+use crate::model::json_struct::json_struct;
+use std::collections::HashMap;
+
+/// How a host thread or a stream spent its time.
+///
+/// `working_ns + waiting_ns + outside_ns = span_ns`. Async ops are in [`TaskTime`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LaneTime {
+    /// The rank it belongs to.
+    pub rank: Option<u32>,
+    /// The number of the thread or stream in the trace.
+    pub thread: Option<u64>,
+    /// Its name, `thread 7` where it has none.
+    pub name: String,
+    /// `host` or `device`.
+    pub kind: String,
+    /// The device of a stream.
+    pub device: Option<String>,
+    /// From its first start to its last end.
+    pub span_ns: u64,
+    /// Time in which an op or a runtime call ran and did not only wait.
+    pub working_ns: u64,
+    /// Time in which it only waited for another lane or rank.
+    pub waiting_ns: u64,
+    /// Time in which nothing of it was traced.
+    pub outside_ns: u64,
+    /// What it waited for, longest first.
+    pub waits: Vec<LaneWait>,
+}
+
+json_struct!(LaneTime {
+    required: [
+        name, kind, span_ns, working_ns, waiting_ns, outside_ns, waits
+    ],
+    optional: [rank, thread, device],
+});
+
+/// Time that a lane waited for one other.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LaneWait {
+    /// The lane or rank that it waited for.
+    pub waits_for: String,
+    /// The op that waited; empty outside of ops.
+    pub operation: String,
+    /// How long.
+    pub ns: u64,
+    /// How often.
+    pub count: usize,
+}
+
+json_struct!(LaneWait {
+    required: [waits_for, operation, ns, count],
+    optional: [],
+});
+
+impl<T: TraceView + ?Sized> CausalModel<'_, T> {
+    /// How each host thread and each stream spent its time, hosts first, in the order in which they began.
+    pub fn lanes(&self) -> Vec<LaneTime> {
+        let mut times: Vec<LaneTime> = Vec::new();
+        for kind in [LaneKind::Host, LaneKind::Device] {
+            for number in self.lanes.numbers(kind) {
+                if !self.pieces[number as usize].is_empty() {
+                    times.push(self.lane_time(number));
+                }
+            }
+        }
+        times
+    }
+
+    fn lane_time(&self, number: u32) -> LaneTime {
+        let lane = &self.lanes.all[number as usize];
+        let pieces = &self.pieces[number as usize];
+        let (mut working, mut waiting) = (0, 0);
+        let mut waits: HashMap<(WaitFor, &str), (u64, u32, usize)> = HashMap::new();
+        for piece in pieces {
+            let Some(target) = self.wait_of(piece) else {
+                working += piece.length();
+                continue;
+            };
+            waiting += piece.length();
+            let (operation, _) = self.name_and_device(piece.node);
+            let sum = waits.entry((target, operation)).or_insert((0, u32::MAX, 0));
+            sum.0 += piece.length();
+            sum.2 += usize::from(sum.1 != piece.wait);
+            sum.1 = piece.wait;
+        }
+        let span = match (pieces.first(), pieces.last()) {
+            (Some(first), Some(last)) => last.end.abs_diff(first.start),
+            _ => 0,
+        };
+        let mut waits: Vec<LaneWait> = waits
+            .into_iter()
+            .map(|((target, operation), (ns, _, count))| LaneWait {
+                waits_for: target.label(&self.lanes),
+                operation: operation.to_owned(),
+                ns,
+                count,
+            })
+            .collect();
+        waits.sort_by(|a, b| {
+            let longest = b.ns.cmp(&a.ns);
+            longest.then_with(|| (&a.waits_for, &a.operation).cmp(&(&b.waits_for, &b.operation)))
+        });
+        LaneTime {
+            rank: lane.rank,
+            thread: lane.thread,
+            name: lane.plain_label(),
+            kind: lane.kind.name().to_owned(),
+            device: lane.device.map(str::to_owned),
+            span_ns: span,
+            working_ns: working,
+            waiting_ns: waiting,
+            outside_ns: span - working - waiting,
+            waits,
+        }
+    }
+}

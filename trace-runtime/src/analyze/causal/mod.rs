@@ -1,0 +1,212 @@
+//! What waited for what: one model of a trace on which every conclusion rests.
+//!
+//! A trace is taken apart into *lanes* (host threads, device streams, async tasks), each a row of *pieces* of work
+//! or waiting, and *edges* between lanes. Rules add the edges and the waits, one file each:
+//!
+//! | file | what it finds |
+//! |---|---|
+//! | `sync` | launch → device work; host waits at synchronisations and blocking copies; stream waits for events |
+//! | `thread` | work handed to another thread and the wait for it; the backward pass on its own thread |
+//! | `rank` | collectives among the ranks of their process group |
+//!
+//! The order of a lane's own pieces is part of the model without being listed. Nothing here assumes a profiler:
+//! names of runtime calls are recognised by their parts, and what a trace lacks is in [`CausalModel::missing`].
+
+mod critical_path;
+mod edge;
+mod idle;
+mod lane;
+mod lane_time;
+mod launch_summary;
+mod longest_chain;
+mod piece;
+mod rank;
+mod sync;
+mod task_time;
+mod thread;
+mod wait;
+mod work;
+
+pub use critical_path::{CriticalOp, CriticalPath, Crossed, PathStep};
+pub use idle::{DeviceIdle, IdleCause, IdleClass, StreamIdle};
+pub use lane::LaneKind;
+pub use lane_time::{LaneTime, LaneWait};
+pub use launch_summary::LaunchSummary;
+pub use task_time::{TaskTime, task_times};
+
+use super::forest::NONE;
+use crate::model::{EntryView, RuntimeCall, TraceView};
+use edge::Found;
+use lane::Lanes;
+use longest_chain::Link;
+use piece::Piece;
+use std::collections::HashMap;
+use sync::{CallKind, StreamWait, Syncs};
+use wait::{Wait, WaitFor};
+use work::DeviceWork;
+
+/// What waited for what in a trace. Built once; every answer is taken from it.
+///
+/// ```
+/// use trace_runtime::analyze::CausalModel;
+/// use trace_runtime::read;
+///
+/// let trace = read::from_slice(br#"[
+///   {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 10},
+///   {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 2, "dur": 5,
+///    "args": {"correlation": 7}},
+///   {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 12, "dur": 80,
+///    "args": {"device": 0, "stream": 7, "correlation": 7}},
+///   {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1, "ts": 10, "dur": 85,
+///    "args": {"correlation": 8}}
+/// ]"#)?;
+/// let model = CausalModel::new(&trace);
+/// let path = model.critical_path();
+/// assert_eq!((path.device_ns, path.host_ns), (80_000, 7_000));
+/// let host = &model.lanes()[0];
+/// assert_eq!((host.working_ns, host.waiting_ns), (10_000, 85_000));
+/// # Ok::<(), trace_runtime::TraceError>(())
+/// ```
+#[derive(Debug)]
+pub struct CausalModel<'a, T: ?Sized> {
+    trace: &'a T,
+    lanes: Lanes<'a>,
+    /// By lane.
+    pieces: Vec<Vec<Piece>>,
+    waits: Vec<Wait>,
+    work: DeviceWork,
+    calls: Vec<RuntimeCall<'a>>,
+    stream_waits: HashMap<u32, StreamWait>,
+    order: Vec<u32>,
+    path: Vec<Link>,
+    first_start: i64,
+    last_end: i64,
+    missing: Vec<String>,
+}
+
+impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
+    /// Builds the model. Takes time in proportion to the trace, and to the logarithm of its number of edges.
+    pub fn new(trace: &'a T) -> Self {
+        let lanes = Lanes::of(trace);
+        let calls: Vec<RuntimeCall<'a>> = trace.runtime_calls().collect();
+        let order = piece::order(trace);
+        let work = DeviceWork::of(trace, &lanes, &calls, &order);
+        let mut pieces = piece::pieces(trace, &lanes, &order);
+        let kinds = sync::kinds(&calls);
+        let mut found = Found {
+            lanes: lanes.all.len() as u32,
+            ..Found::default()
+        };
+        let mut syncs = Syncs {
+            lanes: &lanes,
+            work: &work,
+            calls: &calls,
+            kinds: &kinds,
+            streams: sync::streams_by_rank(&lanes),
+            stream_waits: HashMap::new(),
+            unnamed_events: 0,
+            found: &mut found,
+        };
+        syncs.find(trace);
+        let (stream_waits, unnamed_events) = (syncs.stream_waits, syncs.unnamed_events);
+        thread::handoffs(trace, &lanes, &mut found);
+        thread::backward(trace, &lanes, &pieces, &mut found);
+        rank::collectives(trace, &lanes, &mut found);
+        wait::mark(&mut pieces, &found.waits);
+        let path = longest_chain::longest_chain(&pieces, found.lanes, &found.edges);
+        let (first_start, last_end) = span(trace);
+        let mut model = CausalModel {
+            trace,
+            lanes,
+            pieces,
+            waits: found.waits,
+            work,
+            calls,
+            stream_waits,
+            order,
+            path,
+            first_start,
+            last_end,
+            missing: Vec::new(),
+        };
+        model.missing = model.find_missing(&kinds, unnamed_events);
+        model
+    }
+
+    /// What the trace lacks for a full answer, a sentence each; empty where nothing is missing.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    fn find_missing(&self, kinds: &[CallKind], unnamed_events: usize) -> Vec<String> {
+        let mut missing = Vec::new();
+        let works = self.work.all().count();
+        if works == 0 {
+            return missing;
+        }
+        let unknown = self
+            .work
+            .all()
+            .filter(|(_, work)| work.launch.is_none())
+            .count();
+        if self.calls.is_empty() {
+            missing.push(
+                "the trace has no runtime calls: launch delays and waits for devices are not known"
+                    .to_owned(),
+            );
+        } else if !kinds.contains(&CallKind::DeviceSync) && !kinds.contains(&CallKind::StreamSync) {
+            missing.push(
+                "the trace has no synchronisation calls: waits of the host for devices are not known"
+                    .to_owned(),
+            );
+        }
+        if unknown > 0 {
+            missing.push(format!(
+                "the launch of {unknown} of {works} pieces of device work is not in the trace"
+            ));
+        }
+        if unnamed_events > 0 {
+            missing.push(format!(
+                "{unnamed_events} stream waits do not name their event: the work that ended last before is taken"
+            ));
+        }
+        missing
+    }
+
+    /// The pieces of a lane that overlap a stretch, each with the length of the overlap.
+    fn pieces_between(
+        &self,
+        lane: u32,
+        start: i64,
+        end: i64,
+    ) -> impl Iterator<Item = (&Piece, u64)> {
+        let pieces = &self.pieces[lane as usize];
+        let first = pieces.partition_point(|piece| piece.end <= start);
+        pieces[first..]
+            .iter()
+            .take_while(move |piece| piece.start < end)
+            .map(move |piece| {
+                let ns = piece.end.min(end).abs_diff(piece.start.max(start));
+                (piece, ns)
+            })
+    }
+
+    fn wait_of(&self, piece: &Piece) -> Option<WaitFor> {
+        (piece.wait != NONE).then(|| self.waits[piece.wait as usize].target)
+    }
+}
+
+/// The critical path of a trace. To ask for more than that, build a [`CausalModel`] once.
+pub fn critical_path<T: TraceView + ?Sized>(trace: &T) -> CriticalPath {
+    CausalModel::new(trace).critical_path()
+}
+
+/// The first start and the last end of all entries; zeros where none has a start.
+fn span<T: TraceView + ?Sized>(trace: &T) -> (i64, i64) {
+    let spans = trace
+        .views()
+        .filter_map(|view: EntryView<'_>| view.start_ns().zip(view.end_ns()));
+    spans
+        .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        .unwrap_or((0, 0))
+}

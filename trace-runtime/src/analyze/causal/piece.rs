@@ -1,0 +1,170 @@
+//! Pieces: what each lane did at each moment, innermost op by innermost op.
+
+use super::lane::{LaneKind, Lanes};
+use crate::analyze::forest::NONE;
+use crate::analyze::nesting::{active_ns, parent_index};
+use crate::model::TraceView;
+use std::collections::HashMap;
+
+/// A stretch of a lane in which one thing ran and nothing inside of it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    /// An entry, or a runtime call outside of ops: see [`Node`]. [`NONE`] for waiting outside of both.
+    pub(super) node: u32,
+    /// Index of the wait that the stretch is part of; [`NONE`] for work.
+    pub(super) wait: u32,
+}
+
+impl Piece {
+    pub(super) fn length(&self) -> u64 {
+        self.end.abs_diff(self.start)
+    }
+
+    pub(super) fn is_work(&self) -> bool {
+        self.wait == NONE
+    }
+}
+
+/// What a node number means: entries come first, then runtime calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Node {
+    Entry(usize),
+    Call(usize),
+    Nothing,
+}
+
+impl Node {
+    pub(super) fn of(number: u32, entries: usize) -> Node {
+        match number as usize {
+            _ if number == NONE => Node::Nothing,
+            entry if entry < entries => Node::Entry(entry),
+            call => Node::Call(call - entries),
+        }
+    }
+}
+
+/// The pieces of each lane, in order, without overlap.
+pub(super) fn pieces<T: TraceView + ?Sized>(
+    trace: &T,
+    lanes: &Lanes<'_>,
+    order: &[u32],
+) -> Vec<Vec<Piece>> {
+    let mut rows = Rows {
+        done: vec![Vec::new(); lanes.all.len()],
+        open: vec![Vec::new(); lanes.all.len()],
+        at: vec![i64::MIN; lanes.all.len()],
+    };
+    let in_tasks = time_in_tasks(trace, lanes);
+    let entries = trace.entry_count();
+    let mut calls = trace
+        .runtime_calls()
+        .enumerate()
+        .filter(|(_, call)| call.during.is_none())
+        .peekable();
+    let mut begin_call = |rows: &mut Rows, until: i64| {
+        while let Some((number, call)) = calls.next_if(|(_, call)| call.start_ns < until) {
+            if let Some(lane) = lanes.of_thread(call.rank, call.thread) {
+                let node = (entries + number) as u32;
+                rows.begin(lane, node, call.start_ns, call.end_ns());
+            }
+        }
+    };
+    for &index in order {
+        let view = trace.view(index as usize);
+        let (Some(lane), Some((start, mut end))) = (
+            lanes.of_entry(index as usize),
+            view.start_ns().zip(view.end_ns()),
+        ) else {
+            continue;
+        };
+        begin_call(&mut rows, start);
+        if lanes.kind(lane) == LaneKind::Task {
+            // When it was suspended is not recorded: its own running time is counted from its start.
+            let inside = in_tasks.get(&index).copied().unwrap_or(0);
+            let own = active_ns(&view).saturating_sub(inside);
+            end = start.saturating_add_unsigned(own);
+        }
+        rows.begin(lane, index, start, end);
+    }
+    begin_call(&mut rows, i64::MAX);
+    for lane in 0..rows.done.len() as u32 {
+        rows.run_until(lane, i64::MAX);
+    }
+    rows.done
+}
+
+/// The entries in the order of their starts: as they are, unless the trace was put together by hand.
+pub(super) fn order<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..trace.entry_count() as u32).collect();
+    let start = |index: &u32| {
+        let view = trace.view(*index as usize);
+        view.start_ns()
+    };
+    if !order.iter().map(start).is_sorted() {
+        order.sort_by_key(start);
+    }
+    order
+}
+
+/// For each task the running time of the ops inside of it, which are on lanes of their own.
+fn time_in_tasks<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>) -> HashMap<u32, u64> {
+    let mut times: HashMap<u32, u64> = HashMap::new();
+    if lanes.numbers(LaneKind::Task).next().is_none() {
+        return times;
+    }
+    for (index, view) in trace.views().enumerate() {
+        if let Some(parent) = parent_index(trace, index, &view)
+            && let Some(lane) = lanes.of_entry(parent)
+            && lanes.kind(lane) == LaneKind::Task
+        {
+            *times.entry(parent as u32).or_default() += active_ns(&view);
+        }
+    }
+    times
+}
+
+struct Rows {
+    done: Vec<Vec<Piece>>,
+    /// What has begun on each lane, innermost last.
+    open: Vec<Vec<(u32, i64)>>,
+    /// Up to where each lane's pieces are known.
+    at: Vec<i64>,
+}
+
+impl Rows {
+    fn begin(&mut self, lane: u32, node: u32, start: i64, end: i64) {
+        self.run_until(lane, start);
+        self.open[lane as usize].push((node, end));
+    }
+
+    fn run_until(&mut self, lane: u32, until: i64) {
+        let (open, at) = (&mut self.open[lane as usize], &mut self.at[lane as usize]);
+        let done = &mut self.done[lane as usize];
+        while let Some(&(node, end)) = open.last() {
+            let to = end.min(until);
+            if *at < to {
+                push_piece(done, *at, to, node);
+                *at = to;
+            }
+            if end > until {
+                return;
+            }
+            open.pop();
+        }
+        *at = (*at).max(until);
+    }
+}
+
+fn push_piece(done: &mut Vec<Piece>, start: i64, end: i64, node: u32) {
+    match done.last_mut() {
+        Some(last) if last.node == node && last.end == start => last.end = end,
+        _ => done.push(Piece {
+            start,
+            end,
+            node,
+            wait: NONE,
+        }),
+    }
+}

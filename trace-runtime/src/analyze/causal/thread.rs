@@ -1,0 +1,178 @@
+//! Waits of host threads for other host threads: work handed over, and the backward pass.
+
+use super::edge::Found;
+use super::lane::{LaneKind, Lanes};
+use super::piece::Piece;
+use super::wait::{Wait, WaitFor};
+use crate::analyze::forest::NONE;
+use crate::analyze::nesting::parent_index;
+use crate::model::TraceView;
+use std::collections::{HashMap, HashSet};
+
+/// Work that an op handed to another thread, or that a task ran on one.
+///
+/// Where the work ended before the op did, the op waits for it whenever nothing else runs in it.
+pub(super) fn handoffs<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, found: &mut Found) {
+    for (index, view) in trace.views().enumerate() {
+        let Some(lane) = lanes.of_entry(index) else {
+            continue;
+        };
+        if lanes.kind(lane) == LaneKind::Device {
+            continue;
+        }
+        let Some(parent) = parent_index(trace, index, &view) else {
+            continue;
+        };
+        let Some(from) = lanes.of_entry(parent).filter(|&from| from != lane) else {
+            continue;
+        };
+        let above = trace.view(parent);
+        let (Some((start, end)), Some(until)) =
+            (view.start_ns().zip(view.end_ns()), above.end_ns())
+        else {
+            continue;
+        };
+        found.edge(from, start, lane, start);
+        if end <= until {
+            found.edge(lane, end, from, end);
+            if lanes.kind(from) == LaneKind::Host && lanes.kind(lane) == LaneKind::Host {
+                found.waits.push(Wait {
+                    lane: from,
+                    start,
+                    end,
+                    target: WaitFor::Lane(lane),
+                    only: parent as u32,
+                    node: NONE,
+                });
+            }
+        }
+    }
+}
+
+/// True for the ops by which torch runs a backward pass: the engine's own, and the nodes that it evaluates, which
+/// older versions show alone (`AddBackward0`, `torch::autograd::AccumulateGrad`).
+fn runs_backward(name: &str) -> bool {
+    let node = name.trim_end_matches(|last: char| last.is_ascii_digit());
+    name.starts_with("autograd::engine::")
+        || name.starts_with("torch::autograd::")
+        || node.ends_with("Backward")
+}
+
+/// The thread that asked for a backward pass only waits while another thread runs it.
+///
+/// It waits from the first to the last op of the backward thread that lies within one stretch of its own in which
+/// no op of its own begins or ends.
+pub(super) fn backward<T: TraceView + ?Sized>(
+    trace: &T,
+    lanes: &Lanes<'_>,
+    pieces: &[Vec<Piece>],
+    found: &mut Found,
+) {
+    for worker in backward_lanes(trace, lanes) {
+        let busy = busy(&pieces[worker as usize]);
+        let rank = lanes.all[worker as usize].rank;
+        let others = lanes
+            .numbers(LaneKind::Host)
+            .filter(|&lane| lane != worker && lanes.all[lane as usize].rank == rank);
+        let best = others
+            .map(|lane| (lane, bursts(&pieces[lane as usize], &busy)))
+            .max_by_key(|(_, bursts)| bursts.iter().map(|burst| burst.busy).sum::<u64>());
+        let total: u64 = busy.iter().map(|span| span.1.abs_diff(span.0)).sum();
+        let Some((waiting, bursts)) = best else {
+            continue;
+        };
+        // Threads that go on while the other one works do not wait for it.
+        if bursts.iter().map(|burst| burst.busy).sum::<u64>() * 2 <= total {
+            continue;
+        }
+        for burst in bursts {
+            found.edge(waiting, burst.start, worker, burst.start);
+            found.edge(worker, burst.end, waiting, burst.end);
+            found.waits.push(Wait {
+                lane: waiting,
+                start: burst.start,
+                end: burst.end,
+                target: WaitFor::Lane(worker),
+                only: NONE,
+                node: NONE,
+            });
+        }
+    }
+}
+
+/// The host lanes that run backward passes.
+fn backward_lanes<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>) -> Vec<u32> {
+    let mut names: HashMap<&str, bool> = HashMap::new();
+    let mut found = HashSet::new();
+    let mut last = None;
+    for (index, view) in trace.views().enumerate() {
+        let Some(lane) = lanes.of_entry(index) else {
+            continue;
+        };
+        // Asked once for each signature in a row, and once for each name.
+        if last == Some((lane, view.signature())) && view.signature().is_some() {
+            continue;
+        }
+        last = Some((lane, view.signature()));
+        let name = view.operation();
+        if lanes.kind(lane) == LaneKind::Host
+            && *names.entry(name).or_insert_with(|| runs_backward(name))
+        {
+            found.insert(lane);
+        }
+    }
+    let mut found: Vec<u32> = found.into_iter().collect();
+    found.sort_unstable();
+    found
+}
+
+/// When a lane did something, as disjoint intervals.
+fn busy(pieces: &[Piece]) -> Vec<(i64, i64)> {
+    let mut busy: Vec<(i64, i64)> = Vec::new();
+    for piece in pieces {
+        match busy.last_mut() {
+            Some(last) if last.1 == piece.start => last.1 = piece.end,
+            _ => busy.push((piece.start, piece.end)),
+        }
+    }
+    busy
+}
+
+struct Burst {
+    start: i64,
+    end: i64,
+    /// Of that, the time in which the other lane did something.
+    busy: u64,
+}
+
+/// Where a lane's stretches, and the gaps between them, contain what another lane did.
+fn bursts(pieces: &[Piece], busy: &[(i64, i64)]) -> Vec<Burst> {
+    let mut found: Vec<Burst> = Vec::new();
+    let mut next = 0;
+    let mut contain = |start: i64, end: i64| {
+        while busy.get(next).is_some_and(|span| span.0 < start) {
+            next += 1;
+        }
+        let mut burst: Option<Burst> = None;
+        while let Some(&(from, to)) = busy.get(next).filter(|span| span.1 <= end) {
+            let known = burst.get_or_insert(Burst {
+                start: from,
+                end: to,
+                busy: 0,
+            });
+            known.end = to;
+            known.busy += to.abs_diff(from);
+            next += 1;
+        }
+        found.extend(burst);
+    };
+    let mut at = None;
+    for piece in pieces {
+        if let Some(at) = at.filter(|&at| at < piece.start) {
+            contain(at, piece.start);
+        }
+        contain(piece.start, piece.end);
+        at = Some(piece.end);
+    }
+    found
+}

@@ -1,0 +1,200 @@
+//! Device work with its launch, for questions such as "what had been launched on this stream by then?".
+
+use super::lane::{LaneKind, Lanes};
+use crate::analyze::forest::NONE;
+use crate::analyze::nesting::parent_index;
+use crate::model::{EntryView, RuntimeCall, TraceView};
+use std::collections::HashMap;
+
+/// When and where a piece of device work was launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LaunchPoint {
+    /// The host lane that launched it.
+    pub(super) lane: u32,
+    /// The number of the runtime call; [`NONE`] where only the op that made it is known.
+    pub(super) call: u32,
+    pub(super) start: i64,
+    pub(super) end: i64,
+}
+
+/// One entry on a device lane.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    pub(super) entry: u32,
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) launch: Option<LaunchPoint>,
+}
+
+impl Work {
+    /// When it was launched; its own start where that is unknown.
+    pub(super) fn launched_at(&self) -> i64 {
+        self.launch.map_or(self.start, |launch| launch.start)
+    }
+}
+
+/// The work of each device lane.
+#[derive(Debug, Default)]
+pub(super) struct DeviceWork {
+    by_lane: HashMap<u32, LaneWork>,
+}
+
+/// The work of one device lane, by start and by launch.
+#[derive(Debug, Default)]
+pub(super) struct LaneWork {
+    /// In the order of their starts.
+    pub(super) works: Vec<Work>,
+    /// Indices into `works` in the order of their launches.
+    by_launch: Vec<u32>,
+    /// For each position of `by_launch`, the work up to it that ends last.
+    last_to_end: Vec<u32>,
+}
+
+impl DeviceWork {
+    pub(super) fn of<T: TraceView + ?Sized>(
+        trace: &T,
+        lanes: &Lanes<'_>,
+        calls: &[RuntimeCall<'_>],
+        order: &[u32],
+    ) -> DeviceWork {
+        let mut call_of: Vec<u32> = Vec::new();
+        for launch in trace.launches() {
+            if let Some(index) = trace.index_of_step(launch.step)
+                && launch.call < calls.len()
+            {
+                if call_of.is_empty() {
+                    call_of = vec![NONE; trace.entry_count()];
+                }
+                call_of[index] = launch.call as u32;
+            }
+        }
+        let mut work = DeviceWork::default();
+        for &entry in order {
+            let index = entry as usize;
+            let view = trace.view(index);
+            let Some(lane) = lanes.of_entry(index) else {
+                continue;
+            };
+            if lanes.kind(lane) != LaneKind::Device {
+                continue;
+            }
+            let Some((start, end)) = view.start_ns().zip(view.end_ns()) else {
+                continue;
+            };
+            let call = call_of.get(index).copied().unwrap_or(NONE);
+            let launch = match calls.get(call as usize) {
+                Some(made) => lanes
+                    .of_thread(made.rank, made.thread)
+                    .map(|lane| LaunchPoint {
+                        lane,
+                        call,
+                        start: made.start_ns,
+                        end: made.end_ns(),
+                    }),
+                None => launching_op(trace, lanes, index, &view),
+            };
+            work.by_lane.entry(lane).or_default().works.push(Work {
+                entry,
+                start,
+                end,
+                launch: launch.filter(|launch| launch.start <= start),
+            });
+        }
+        for lane in work.by_lane.values_mut() {
+            lane.sort();
+        }
+        work
+    }
+
+    pub(super) fn lane(&self, lane: u32) -> Option<&LaneWork> {
+        self.by_lane.get(&lane)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (u32, &Work)> {
+        self.by_lane
+            .iter()
+            .flat_map(|(&lane, work)| work.works.iter().map(move |work| (lane, work)))
+    }
+}
+
+/// The op on a host lane that launched an entry, where no runtime call is known.
+fn launching_op<T: TraceView + ?Sized>(
+    trace: &T,
+    lanes: &Lanes<'_>,
+    index: usize,
+    view: &EntryView<'_>,
+) -> Option<LaunchPoint> {
+    let parent = parent_index(trace, index, view)?;
+    let lane = lanes.of_entry(parent)?;
+    if lanes.kind(lane) == LaneKind::Device {
+        return None;
+    }
+    let op = trace.view(parent);
+    let (start, end) = op.start_ns().zip(op.end_ns())?;
+    Some(LaunchPoint {
+        lane,
+        call: NONE,
+        start,
+        end,
+    })
+}
+
+impl LaneWork {
+    fn sort(&mut self) {
+        self.by_launch = (0..self.works.len() as u32).collect();
+        let launched_at = |&work: &u32| self.works[work as usize].launched_at();
+        if !self.by_launch.iter().map(launched_at).is_sorted() {
+            let works = &self.works;
+            self.by_launch
+                .sort_by_key(|&work| works[work as usize].launched_at());
+        }
+        let mut last: Option<u32> = None;
+        self.last_to_end = self
+            .by_launch
+            .iter()
+            .map(|&work| {
+                let end = |work: u32| self.works[work as usize].end;
+                let winner = match last {
+                    Some(last) if end(last) > end(work) => last,
+                    _ => work,
+                };
+                last = Some(winner);
+                winner
+            })
+            .collect();
+    }
+
+    /// Of the work launched at `at` or before, the one that ends last.
+    pub(super) fn launched_until(&self, at: i64) -> Option<&Work> {
+        let position = self.position(at).checked_sub(1)?;
+        Some(&self.works[self.last_to_end[position] as usize])
+    }
+
+    /// The first work launched after `at`.
+    pub(super) fn launched_after(&self, at: i64) -> Option<&Work> {
+        let work = *self.by_launch.get(self.position(at))?;
+        Some(&self.works[work as usize])
+    }
+
+    /// The work in the order of its launches.
+    pub(super) fn in_launch_order(&self) -> impl Iterator<Item = &Work> {
+        self.by_launch
+            .iter()
+            .map(|&work| &self.works[work as usize])
+    }
+
+    /// Of the work launched at `launched` or before, the one that ends last but not after `until`.
+    pub(super) fn ended_until(&self, launched: i64, until: i64) -> Option<&Work> {
+        // Streams run their work in order, so the first one that fits from the end on is the answer.
+        let position = self.position(launched);
+        let positions = self.by_launch[..position].iter().rev();
+        positions
+            .map(|&work| &self.works[work as usize])
+            .find(|work| work.end <= until)
+    }
+
+    fn position(&self, at: i64) -> usize {
+        self.by_launch
+            .partition_point(|&work| self.works[work as usize].launched_at() <= at)
+    }
+}
