@@ -268,7 +268,7 @@ fn a_recursion_as_deep_as_the_trace_is_long_is_reported() {
         trace.add_entry(entry);
     }
     let report = trace.report();
-    assert_eq!(report.answer, "f is 100 % of the time");
+    assert_eq!(report.answer, "f takes 100 % of the time");
     assert_eq!(report.total_ns, 200_000_000);
     assert_eq!(report.ops[0].outermost, 1);
 }

@@ -115,16 +115,14 @@ pub fn activity<T: TraceView + ?Sized>(trace: &T) -> Activity {
 pub(crate) fn activity_of(devices: &[DeviceSets]) -> Activity {
     let mut whole: BTreeMap<Option<u32>, DeviceSets> = BTreeMap::new();
     for device in devices.iter().filter(|one| one.is_accelerator()) {
-        match whole.get_mut(&device.rank) {
-            Some(rank) => rank.extend(device),
-            None => {
-                let rank = DeviceSets {
-                    device: String::new(),
-                    ..device.clone()
-                };
-                whole.insert(device.rank, rank);
-            }
-        }
+        let first = || DeviceSets {
+            device: String::new(),
+            ..device.clone()
+        };
+        let together = whole.entry(device.rank);
+        together
+            .and_modify(|rank| rank.extend(device))
+            .or_insert_with(first);
     }
     let devices: Vec<DeviceActivity> = devices.iter().map(DeviceSets::measure).collect();
     Activity {

@@ -16,6 +16,7 @@ mod device_activity;
 mod device_time;
 mod diff;
 mod durations;
+pub(crate) mod findings;
 mod flamegraph;
 mod flops;
 mod forest;
@@ -49,8 +50,10 @@ pub use causal::{
 pub use collectives::{Collective, collectives};
 pub(crate) use communication::CommunicationRule;
 pub use device_activity::{Activity, DeviceActivity, Imbalance, activity};
+pub(crate) use device_activity::{activity_of, device_sets};
 pub use device_time::{DeviceTimes, device_times};
 pub use diff::{DiffRow, TraceDiff, Verdict, diff};
+pub use findings::{Finding, FindingKind, FindingPart, Findings, Whole, findings};
 pub use intervals::Intervals;
 pub use live_memory::{LiveMemory, MemoryHolder, live_memory};
 pub use machine_peaks::MachinePeaks;

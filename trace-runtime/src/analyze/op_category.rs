@@ -1,6 +1,7 @@
 //! Sorts ops and kernels into categories by name.
 
 use super::flops::{ELEMENTWISE, words};
+use super::short_name::parameters_at;
 use std::fmt;
 
 /// What kind of work an op or a kernel does.
@@ -111,7 +112,9 @@ impl OpCategory {
 
     /// The category of a kernel by its name; `None` where the name is not known.
     pub(crate) fn of_kernel(name: &str) -> Option<OpCategory> {
-        let name = name.to_ascii_lowercase();
+        // Parameters are types. FBGEMM is a library of more than products.
+        let name = name[..parameters_at(name)].to_ascii_lowercase();
+        let name = name.replace("fbgemm", "");
         KERNELS
             .iter()
             .find(|(_, parts)| parts.split_whitespace().any(|part| name.contains(part)))
@@ -254,7 +257,10 @@ mod tests {
                 "ncclKernel_AllReduce_RING_LL_Sum_float",
                 Some(Communication),
             ),
-            ("split_embedding_backward_codegen", None),
+            (
+                "void split_embedding_kernel<float>(fbgemm_gpu::Accessor, int)",
+                None,
+            ),
         ] {
             assert_eq!(OpCategory::of_kernel(name), category, "{name}");
         }

@@ -1,6 +1,6 @@
 //! The executions of each op, or of each op with the same input shapes, as a row of figures.
 
-use super::categories::{CategoryTime, categories_in};
+use super::categories::Categorised;
 use super::communication::CommunicationRule;
 use super::device_time::{DeviceTimes, device_times_in, is_accelerator};
 use super::durations::{Durations, percentile};
@@ -42,8 +42,8 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
         }
     }
 
-    pub(crate) fn categories(&self) -> Vec<CategoryTime> {
-        categories_in(self.trace, &self.nesting)
+    pub(crate) fn categorised(&self) -> Categorised {
+        Categorised::of(self.trace, &self.nesting)
     }
 
     pub(crate) fn device_times(&self) -> &DeviceTimes {

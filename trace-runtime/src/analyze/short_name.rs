@@ -61,11 +61,19 @@ impl ShortNames {
 enum Detail {
     First,
     Named,
+    /// All of them, without namespaces.
+    Plain,
     All,
     Signature,
 }
 
-const DETAILS: [Detail; 4] = [Detail::First, Detail::Named, Detail::All, Detail::Signature];
+const DETAILS: [Detail; 5] = [
+    Detail::First,
+    Detail::Named,
+    Detail::Plain,
+    Detail::All,
+    Detail::Signature,
+];
 
 fn shortened(name: &str, detail: Detail) -> String {
     if detail == Detail::Signature || !is_signature(name) {
@@ -83,6 +91,7 @@ fn shortened(name: &str, detail: Detail) -> String {
     let kept = match detail {
         Detail::First => named.first().copied().unwrap_or("").to_owned(),
         Detail::Named => named.join(", "),
+        Detail::Plain => without_namespaces(arguments),
         _ => arguments.to_owned(),
     };
     // `Kernel2<cutlass_80_…>`: the argument is the name.
@@ -103,7 +112,7 @@ fn is_signature(name: &str) -> bool {
 
 /// Where the parameter list begins: the first parenthesis right after a name or a template, outside of
 /// template arguments. The length of the name where there is none.
-fn parameters_at(name: &str) -> usize {
+pub(crate) fn parameters_at(name: &str) -> usize {
     let mut depth = 0usize;
     let mut before = ' ';
     for (at, c) in name.char_indices() {
@@ -118,6 +127,15 @@ fn parameters_at(name: &str) -> usize {
         before = c;
     }
     name.len()
+}
+
+/// Template arguments with `a::b::c` written as `c`.
+fn without_namespaces(arguments: &str) -> String {
+    let mut kept = String::new();
+    for path in arguments.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_' && c != ':') {
+        kept.push_str(path.rsplit("::").next().unwrap_or(path));
+    }
+    kept
 }
 
 /// Words of template arguments that do not tell one kernel from another.

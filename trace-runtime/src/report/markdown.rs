@@ -14,6 +14,14 @@ pub(super) fn write(report: &Report, rows: usize) -> String {
     for note in &report.notes {
         let _ = write!(text, "\n> {}\n", plain(note));
     }
+    let findings = super::findings::markdown(report, rows);
+    if !findings.is_empty() {
+        let _ = write!(
+            text,
+            "\n## {}\n\n{findings}",
+            super::findings::title(report)
+        );
+    }
     for table in report.tables(rows) {
         let _ = write!(text, "\n{}", table.to_markdown());
     }
@@ -32,7 +40,7 @@ pub(super) fn code(name: &str) -> String {
 }
 
 /// A sentence in which nothing is Markdown.
-fn plain(sentence: &str) -> String {
+pub(super) fn plain(sentence: &str) -> String {
     let mut text = String::with_capacity(sentence.len());
     for c in sentence.chars() {
         if matches!(

@@ -1,9 +1,10 @@
-//! A trace answered: one line that says where the time went, then the tables behind it.
+//! A trace as a report: a headline, the findings, then tables.
 //!
 //! The same [`Report`] is written as text for a terminal, as Markdown, as JSON and as CSV. Nothing here
 //! prints, asks for a terminal's width or knows about environment variables: that is the caller's part.
 
 mod answer;
+mod findings;
 mod markdown;
 mod names;
 mod op_sections;
@@ -18,21 +19,23 @@ pub(crate) use op_sections::op_figures;
 pub use table::{Align, Cell, Column, Table};
 pub use text::{Colour, TextStyle, wrapped};
 
+use crate::analyze::findings::{Facts, Tables, find};
 use crate::analyze::{
-    Activity, CategoryTime, Collective, CriticalPath, LiveMemory, MachinePeaks, OpOutcomes, OpRow,
-    OpTables, RooflinePoint, SELECTED_KEY, StepTable, UntrustedOp, activity, collectives,
-    critical_path, live_memory, outcomes, overhead_ns, roofline, step_table, too_short_to_trust,
+    Activity, CategoryTime, Collective, CriticalPath, Findings, LiveMemory, MachinePeaks,
+    OpOutcomes, OpRow, OpTables, RooflinePoint, SELECTED_KEY, StepTable, UntrustedOp, activity_of,
+    collectives, critical_path, device_sets, live_memory, outcomes, overhead_ns, roofline,
+    step_table, too_short_to_trust,
 };
 use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata as keys;
 use crate::model::{RecordedExecutionTrace, TraceStore, TraceView};
 use std::collections::BTreeSet;
+use std::fmt;
 
-/// What a trace tells.
+/// All analyses of a trace, ready to print.
 ///
 /// ```
 /// use std::time::Duration;
-/// use trace_runtime::report::{Report, TextStyle};
 /// use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
 ///
 /// let mut trace = RecordedExecutionTrace::new();
@@ -44,13 +47,16 @@ use std::collections::BTreeSet;
 /// trace.add_entry(RecordedTraceEntry::new(1, "relu").with_duration(Duration::from_micros(10)));
 ///
 /// let report = trace.report();
-/// assert_eq!(report.answer, "matmul [64×32]·[32×8] is 90 % of the time");
-/// assert!(report.to_text(&TextStyle::default()).starts_with(&report.answer));
+/// assert_eq!(report.answer, "matmul takes 90 % of the time. relu takes 10 % of the time");
+/// assert!(report.to_string().starts_with(&report.answer));
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// Where the time went, in one line.
     pub answer: String,
+    /// What costs time, ranked by what could be won. The answer is made of the first ones.
+    pub findings: Findings,
     /// What a reader must know before trusting the figures: dropped entries, compiled-out tracing.
     pub notes: Vec<String>,
     /// How many entries there are.
@@ -100,6 +106,7 @@ pub struct Report {
 json_struct!(Report {
     required: [
         answer,
+        findings,
         notes,
         entries,
         threads,
@@ -128,13 +135,16 @@ impl Report {
     /// Analyses a trace; its machine's peaks are taken from its metadata if they are there.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Report {
         let tables = OpTables::of(trace);
-        let ops = tables.by_op();
+        let (ops, shapes) = (tables.by_op(), tables.by_shape());
+        let categorised = tables.categorised();
+        let devices = device_sets(trace);
+        let collectives = collectives(trace);
         let overhead = overhead_ns(trace);
         let number = |key: &str| {
             trace
                 .metadata()
                 .get(key)
-                .and_then(|said| said.trim().parse().ok())
+                .and_then(|value| value.trim().parse().ok())
         };
         let mut threads = BTreeSet::new();
         let mut last = None;
@@ -148,6 +158,19 @@ impl Report {
         }
         let ranks: BTreeSet<_> = threads.iter().filter_map(|(rank, _)| *rank).collect();
         let critical_path = critical_path(trace);
+        let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
+        let findings = find(&Facts::of(
+            trace,
+            Tables {
+                ops: &ops,
+                shapes: &shapes,
+                categorised: &categorised,
+                devices: &devices,
+                collectives: &collectives,
+                untrusted: &untrusted,
+                overhead_ns: overhead,
+            },
+        ));
         let mut memory = live_memory(trace);
         for device in &mut memory {
             thin_out(&mut device.curve);
@@ -163,14 +186,15 @@ impl Report {
             dropped: number(keys::DROPPED).unwrap_or(0),
             sampled_out: number(keys::SAMPLED_OUT).unwrap_or(0),
             overhead_ns: overhead,
-            untrusted: overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns)),
+            findings,
+            untrusted,
             ops,
-            shapes: tables.by_shape(),
-            categories: tables.categories(),
+            shapes,
+            categories: categorised.times,
             unattributed_device_ns: tables.device_times().unattributed_ns(),
             steps: step_table(trace),
-            activity: activity(trace),
-            collectives: collectives(trace),
+            activity: activity_of(&devices),
+            collectives,
             critical_path,
             memory,
             outcomes: outcomes(trace),
@@ -228,6 +252,13 @@ impl Report {
     /// The tables of the report, with up to `rows` rows each; those with nothing to say are left out.
     pub fn tables(&self, rows: usize) -> Vec<Table> {
         sections::all(self, rows)
+    }
+}
+
+/// The report for a terminal of 80 columns without colours; see [`Report::to_text`] for other styles.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text(&TextStyle::default()))
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
         .collect()
 }
 
-/// Leaves out columns that say nothing, and says how many rows there are beyond the ones shown.
+/// Removes empty columns and rows past the limit; the footer counts the rows that were removed.
 pub(super) fn cut(mut table: Table, rows: usize) -> Table {
     for index in (1..table.columns.len()).rev() {
         if table.rows.iter().all(|row| row[index].is_empty()) {
@@ -44,10 +44,10 @@ pub(super) fn cut(mut table: Table, rows: usize) -> Table {
     let more = table.rows.len().saturating_sub(rows);
     if more > 0 {
         table.rows.truncate(rows);
-        let said = format!("and {} more", count(more as u64));
+        let more = format!("and {} more", count(more as u64));
         table.footer = Some(match table.footer {
-            Some(footer) => format!("{said}; {footer}"),
-            None => said,
+            Some(footer) => format!("{more}; {footer}"),
+            None => more,
         });
     }
     table
@@ -113,11 +113,11 @@ fn uneven(devices: &[&DeviceActivity]) -> Option<String> {
         let most = devices.iter().rev().max_by_key(|one| figure(one))?;
         let sum: u128 = devices.iter().map(|one| u128::from(figure(one))).sum();
         let over = figure(most) - (sum / devices.len() as u128) as u64;
-        let said = || {
+        let text = || {
             let over = prose(&duration(over));
             format!("{} {does} longest, {over} over the mean", device_name(most))
         };
-        (over > 0).then(said)
+        (over > 0).then(text)
     };
     let communicates = devices.iter().any(|one| one.communication_ns > 0);
     let parts: Vec<String> = [

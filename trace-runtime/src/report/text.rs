@@ -55,6 +55,11 @@ pub(super) fn write(report: &Report, style: &TextStyle) -> String {
             ink.warning(&wrapped(&format!("note: {note}"), width))
         );
     }
+    let findings = super::findings::text(report, style.rows, width);
+    if !findings.is_empty() {
+        let title = wrapped(&super::findings::title(report), width);
+        let _ = write!(text, "\n{}\n{findings}", ink.bold(&title));
+    }
     for table in report.tables(style.rows) {
         let _ = write!(text, "\n{}", table.to_text(width, style.colour));
     }

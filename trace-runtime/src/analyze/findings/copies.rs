@@ -1,0 +1,60 @@
+//! Rule: copies that nothing hides.
+
+use super::super::op_category::OpCategory;
+use super::facts::{Facts, mean};
+use super::finding::{Finding, FindingKind};
+use crate::units::percent;
+
+/// Smaller shares are not listed.
+const LEAST: f64 = 0.03;
+
+pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
+    let (cost_ns, ops, section) = if facts.has_accelerators() {
+        let accelerators = || {
+            facts
+                .tables
+                .devices
+                .iter()
+                .filter(|one| one.is_accelerator())
+        };
+        let alone = |one: &super::super::device_activity::DeviceSets| {
+            let window = facts.windows.get(&one.rank).cloned().unwrap_or_default();
+            let alone = one
+                .memory
+                .difference(&one.compute)
+                .difference(&one.communication);
+            alone.intersection(&window).length()
+        };
+        let sum = accelerators().map(alone).sum();
+        let copies = facts.tables.categorised.ops.iter().filter(|one| one.memory);
+        let ops: Vec<(&str, u64)> = copies
+            .map(|one| (one.operation.as_str(), mean(one.self_ns, facts.idle.len())))
+            .collect();
+        (mean(sum, accelerators().count()), ops, "Devices")
+    } else {
+        let ops = facts.host_ops.iter();
+        let ops: Vec<(&str, u64)> = ops
+            .filter(|op| OpCategory::of_op(&op.0) == Some(OpCategory::Copy))
+            .map(|op| (op.0.as_str(), op.1))
+            .collect();
+        (ops.iter().map(|op| op.1).sum(), ops, "By category")
+    };
+    let Some((first, _)) = ops.first() else {
+        return Vec::new();
+    };
+    if facts.share(cost_ns) < LEAST {
+        return Vec::new();
+    }
+    let mut finding = facts.finding(FindingKind::Copies, first, cost_ns, section);
+    finding.parts = ops
+        .iter()
+        .take(5)
+        .map(|(name, ns)| facts.part(name, *ns))
+        .collect();
+    finding.sentence = format!(
+        "{} of the time goes into copies, mostly {}",
+        percent(finding.share),
+        facts.name(first)
+    );
+    vec![finding]
+}

@@ -1,0 +1,84 @@
+//! Rule: one category of work, or one kernel, takes much of the time of a busy device.
+
+use super::super::op_category::OpCategory;
+use super::facts::{Facts, mean};
+use super::finding::{Finding, FindingKind};
+use crate::units::percent;
+use std::fmt::Write as _;
+
+/// Below this share of busy time, the device is not what the run waits for.
+const LEAST_BUSY: f64 = 0.3;
+/// Smaller shares are not listed.
+const LEAST: f64 = 0.05;
+/// Kernels listed for a category, at most.
+const KERNELS: usize = 5;
+
+pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
+    if facts.share(facts.busy_ns()) < LEAST_BUSY {
+        return Vec::new();
+    }
+    let mut found: Vec<Finding> = Vec::new();
+    for time in &facts.tables.categorised.times {
+        let cost_ns = mean(time.self_ns, facts.idle.len());
+        // Communication and copies cost the time in which nothing hides them, by rules of their own.
+        let named = !matches!(
+            time.category,
+            OpCategory::Communication | OpCategory::Copy | OpCategory::Other
+        );
+        if !named || facts.share(cost_ns) < LEAST {
+            continue;
+        }
+        let kind = FindingKind::DeviceCategory;
+        let mut finding = facts.finding(
+            kind,
+            time.category.name(),
+            cost_ns,
+            "By category, on devices",
+        );
+        finding.parts = facts
+            .tables
+            .categorised
+            .ops
+            .iter()
+            .filter(|kernel| kernel.category == time.category)
+            .take(KERNELS)
+            .map(|kernel| facts.part(&kernel.operation, mean(kernel.self_ns, facts.idle.len())))
+            .collect();
+        finding.sentence = format!(
+            "{} takes {} of the time on the device",
+            time.category,
+            percent(finding.share)
+        );
+        if let Some(first) = finding.parts.first()
+            && first.name != finding.subject
+        {
+            let longest = facts.part_text(first);
+            let _ = write!(finding.sentence, "; its longest kernel is {longest}");
+        }
+        found.push(finding);
+    }
+    let ops = facts.tables.categorised.ops.iter();
+    let kernels = ops.filter(|op| !op.memory && op.category != OpCategory::Communication);
+    for kernel in kernels.take(3) {
+        let cost_ns = mean(kernel.self_ns, facts.idle.len());
+        if facts.share(cost_ns) < LEAST {
+            break;
+        }
+        // A category of one kernel is one finding.
+        let category = found
+            .iter()
+            .find(|one| one.subject == kernel.category.name());
+        if category.is_some_and(|one| cost_ns > one.cost_ns / 10 * 9) {
+            continue;
+        }
+        let kind = FindingKind::DeviceOp;
+        let mut finding = facts.finding(kind, &kernel.operation, cost_ns, "By op, on devices");
+        finding.sentence = format!(
+            "{} takes {} of the time on the device",
+            facts.name(&kernel.operation),
+            percent(finding.share)
+        );
+        found.push(finding);
+    }
+    found
+}

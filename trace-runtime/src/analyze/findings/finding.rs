@@ -1,0 +1,287 @@
+//! A finding: a fact about a trace, its cost, its evidence and what to try.
+
+use crate::model::json_struct::{OnWire, json_struct};
+use std::fmt;
+
+/// What a [`Finding`] is about; for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A device is idle because the host launches nothing. Subject: the device.
+    HostBound,
+    /// A device is idle and the trace does not show why. Subject: the device.
+    DeviceIdle,
+    /// Kernels are shorter than the host needs to launch them. Subject: the device.
+    LaunchBound,
+    /// A device runs out of work at synchronisations. Subject: the op that synchronises.
+    Synchronisation,
+    /// Communication that no computation hides. Subject: the communication op.
+    ExposedCommunication,
+    /// The other devices or ranks wait for a slower one. Subject: the slower one.
+    Straggler,
+    /// One host op takes much of the time. Subject: the op.
+    HostOp,
+    /// One category of work takes much of a device's time. Subject: the category.
+    DeviceCategory,
+    /// One kernel takes much of a device's time. Subject: the kernel.
+    DeviceOp,
+    /// Copies that nothing hides. Subject: the copy.
+    Copies,
+    /// Products of some shapes reach far fewer FLOP/s than others. Subject: the op.
+    SlowProducts,
+    /// One step is much slower than the others. Subject: the step.
+    SlowStep,
+    /// Async ops are suspended and nothing else runs. Subject: the op.
+    Suspended,
+    /// Recording costs a noticeable part of short ops. Subject: the op.
+    TooShort,
+    /// Another kind, written by a newer version.
+    #[default]
+    Other,
+}
+
+impl FindingKind {
+    /// Every kind.
+    pub const ALL: [FindingKind; 15] = [
+        FindingKind::HostBound,
+        FindingKind::DeviceIdle,
+        FindingKind::LaunchBound,
+        FindingKind::Synchronisation,
+        FindingKind::ExposedCommunication,
+        FindingKind::Straggler,
+        FindingKind::HostOp,
+        FindingKind::DeviceCategory,
+        FindingKind::DeviceOp,
+        FindingKind::Copies,
+        FindingKind::SlowProducts,
+        FindingKind::SlowStep,
+        FindingKind::Suspended,
+        FindingKind::TooShort,
+        FindingKind::Other,
+    ];
+
+    /// The name as written in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FindingKind::HostBound => "host_bound",
+            FindingKind::DeviceIdle => "device_idle",
+            FindingKind::LaunchBound => "launch_bound",
+            FindingKind::Synchronisation => "synchronisation",
+            FindingKind::ExposedCommunication => "exposed_communication",
+            FindingKind::Straggler => "straggler",
+            FindingKind::HostOp => "host_op",
+            FindingKind::DeviceCategory => "device_category",
+            FindingKind::DeviceOp => "device_op",
+            FindingKind::Copies => "copies",
+            FindingKind::SlowProducts => "slow_products",
+            FindingKind::SlowStep => "slow_step",
+            FindingKind::Suspended => "suspended",
+            FindingKind::TooShort => "too_short",
+            FindingKind::Other => "other",
+        }
+    }
+
+    /// What to try first.
+    pub(crate) const fn advice(self) -> &'static str {
+        match self {
+            FindingKind::HostBound => {
+                "give the device more work per call (larger batches, fused or compiled ops, captured \
+                 graphs), or move the host's work to other threads"
+            }
+            FindingKind::DeviceIdle => {
+                "record the host's ops and launches too: the trace has only the device"
+            }
+            FindingKind::LaunchBound => {
+                "launch fewer, longer kernels: fuse ops, compile the model, capture a graph"
+            }
+            FindingKind::Synchronisation => {
+                "read results of the device less often, or later, when they are ready"
+            }
+            FindingKind::ExposedCommunication => {
+                "overlap it with computation: start it earlier, in smaller pieces, or send less"
+            }
+            FindingKind::Straggler => {
+                "give the slower one less work, or find out what else runs there"
+            }
+            FindingKind::HostOp => "look at its shapes and callers: fewer, larger or cheaper calls",
+            FindingKind::DeviceCategory | FindingKind::DeviceOp => {
+                "compare its FLOP/s and B/s with the device's peaks; try another precision, layout or kernel"
+            }
+            FindingKind::Copies => {
+                "copy from pinned memory without blocking, keep data on the device, avoid layout changes"
+            }
+            FindingKind::SlowProducts => {
+                "combine products with one row or column into one larger product, or batch them"
+            }
+            FindingKind::SlowStep => "compare that step with the others; leave warm-up out",
+            FindingKind::Suspended => "run other work meanwhile, or shorten what is awaited",
+            FindingKind::TooShort => {
+                "trace the op around them instead, or record only a sample of them"
+            }
+            FindingKind::Other => "",
+        }
+    }
+
+    /// Share of a finding's cost that can be won at best, to rank findings. Waiting can go away whole;
+    /// work can become faster, but seldom disappears.
+    pub(crate) const fn winnable(self) -> f64 {
+        match self {
+            FindingKind::HostOp | FindingKind::DeviceCategory | FindingKind::DeviceOp => 0.5,
+            _ => 1.0,
+        }
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl OnWire for FindingKind {
+    fn write<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+
+    /// A kind that this version does not know is read as [`FindingKind::Other`].
+    fn read<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
+        let known = Self::ALL.into_iter().find(|one| one.name() == name);
+        Ok(known.unwrap_or_default())
+    }
+}
+
+/// A fact about a trace, with its cost.
+///
+/// All findings of a trace have their cost as a share of the same whole, [`Findings::whole_ns`]. Costs
+/// may overlap: a host op that keeps a device waiting is part of that device's idle time.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// The op, device, rank, category or step that it is about, by its full name.
+    pub subject: String,
+    /// Time that it takes, in nanoseconds; the mean over devices or ranks where there are several.
+    pub cost_ns: u64,
+    /// That time as a share of the whole.
+    pub share: f64,
+    /// The fact in one sentence, without a full stop.
+    pub sentence: String,
+    /// What the cost is made of, largest first: host ops that ran meanwhile, shapes, kernels.
+    pub parts: Vec<FindingPart>,
+    /// The section of the report that shows it.
+    pub section: String,
+    /// What to try.
+    pub advice: String,
+}
+
+json_struct!(Finding {
+    required: [kind, subject, cost_ns, share, sentence, section, advice],
+    optional: [parts],
+});
+
+/// A part of the cost of a [`Finding`].
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct FindingPart {
+    /// The op, kernel or device, by its full name.
+    pub name: String,
+    /// The dims of its inputs, where the part is an op with these shapes.
+    pub input_shapes: Option<Vec<Vec<usize>>>,
+    /// Its time in nanoseconds.
+    pub ns: u64,
+    /// That time as a share of the whole.
+    pub share: f64,
+}
+
+json_struct!(FindingPart {
+    required: [name, ns, share],
+    optional: [input_shapes],
+});
+
+/// What the shares of findings refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Whole {
+    /// The time of the trace's steps.
+    Steps,
+    /// The time from the first start to the last end.
+    Span,
+    /// The durations of all ops added up: the trace has no start times.
+    #[default]
+    Ops,
+}
+
+impl Whole {
+    /// The name as written in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Whole::Steps => "steps",
+            Whole::Span => "span",
+            Whole::Ops => "ops",
+        }
+    }
+}
+
+impl OnWire for Whole {
+    fn write<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+
+    fn read<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
+        let all = [Whole::Steps, Whole::Span, Whole::Ops];
+        Ok(all
+            .into_iter()
+            .find(|one| one.name() == name)
+            .unwrap_or_default())
+    }
+}
+
+/// All findings of a trace.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Findings {
+    /// What all shares refer to.
+    pub whole: Whole,
+    /// Its length in nanoseconds.
+    pub whole_ns: u64,
+    /// The findings, by what could be won, most first.
+    pub list: Vec<Finding>,
+}
+
+json_struct!(Findings {
+    required: [whole, whole_ns, list],
+    optional: [],
+});
+
+/// Findings in a headline, at most.
+const HEADLINES: usize = 3;
+/// A finding below this share is not part of a headline, unless it is the first.
+const HEADLINE_SHARE: f64 = 0.05;
+
+impl Findings {
+    /// The findings that make up the headline: the first ones that matter, up to three, without those
+    /// that an earlier one already names as a part.
+    pub fn headline(&self) -> Vec<&Finding> {
+        let mut chosen: Vec<&Finding> = Vec::new();
+        for finding in &self.list {
+            let large = chosen.is_empty() || finding.share >= HEADLINE_SHARE;
+            if chosen.len() == HEADLINES || !large {
+                break;
+            }
+            let named = |one: &&Finding| {
+                let mut named = one.parts.iter().take(NAMED_PARTS);
+                named.any(|part| part.name == finding.subject)
+            };
+            if !chosen.iter().any(named) {
+                chosen.push(finding);
+            }
+        }
+        chosen
+    }
+}
+
+/// Parts that a finding's sentence names.
+pub(super) const NAMED_PARTS: usize = 2;

@@ -1,0 +1,69 @@
+//! Rule: a device is idle while the host is busy with something else.
+
+use super::facts::{Facts, mean};
+use super::finding::{Finding, FindingKind, NAMED_PARTS};
+use super::idle::IdleTime;
+use crate::units::percent;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A device that is idle for less of the time is busy.
+const LEAST: f64 = 0.05;
+
+pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
+    let devices = &facts.idle;
+    let Some(most) = devices.iter().rev().max_by_key(|one| one.idle_ns) else {
+        return Vec::new();
+    };
+    let sum = devices.iter().map(|one| one.idle_ns).sum();
+    let idle_ns = mean(sum, devices.len());
+    if facts.share(idle_ns) < LEAST {
+        return Vec::new();
+    }
+    let mut by_op: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, ns) in devices.iter().flat_map(|one| &one.host_ops) {
+        *by_op.entry(name).or_default() += ns;
+    }
+    let mut ops: Vec<(&str, u64)> = by_op
+        .into_iter()
+        .map(|(name, ns)| (name, mean(ns, devices.len())))
+        .collect();
+    ops.sort_by_key(|op| std::cmp::Reverse(op.1));
+    let in_ops: u64 = devices.iter().map(IdleTime::in_host_ops_ns).sum();
+    let outside_ns = idle_ns.saturating_sub(mean(in_ops, devices.len()));
+    // A trace of a device alone does not show what the host did.
+    let known = !ops.is_empty();
+    let kind = if known {
+        FindingKind::HostBound
+    } else {
+        FindingKind::DeviceIdle
+    };
+    let mut finding = facts.finding(kind, &most.device, idle_ns, "Devices");
+    finding.parts = ops
+        .iter()
+        .take(8)
+        .map(|(name, ns)| facts.part(name, *ns))
+        .collect();
+    let mut host: Vec<String> = finding
+        .parts
+        .iter()
+        .take(NAMED_PARTS)
+        .filter(|part| part.share >= 0.01)
+        .map(|part| format!("in {}", facts.part_text(part)))
+        .collect();
+    let outside = facts.share(outside_ns);
+    if known && outside > 0.2 * finding.share {
+        host.insert(0, format!("outside of traced ops ({})", percent(outside)));
+        host.truncate(NAMED_PARTS);
+    }
+    let idle = percent(finding.share);
+    finding.sentence = match devices.len() {
+        1 => format!("{} is idle {idle} of the time", most.device),
+        count => format!("{count} devices are idle {idle} of the time on average"),
+    };
+    if !host.is_empty() {
+        let host = host.join(" and ");
+        let _ = write!(finding.sentence, "; meanwhile the host is {host}");
+    }
+    vec![finding]
+}

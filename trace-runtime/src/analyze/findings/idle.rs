@@ -1,0 +1,170 @@
+//! What the host ran at each moment, and while a device was idle.
+
+use super::super::device_activity::DeviceSets;
+use super::super::device_time::is_accelerator;
+use super::super::intervals::Intervals;
+use super::super::nesting::Nesting;
+use super::super::own_time::own_stretches;
+use crate::model::TraceView;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+/// The idle time of one accelerator within the time that counts.
+#[derive(Debug, Default)]
+pub(crate) struct IdleTime {
+    pub(crate) rank: Option<u32>,
+    pub(crate) device: String,
+    pub(crate) idle_ns: u64,
+    pub(crate) idle: Intervals,
+    /// Host ops that ran meanwhile, longest first.
+    pub(crate) host_ops: Vec<(String, u64)>,
+}
+
+impl IdleTime {
+    /// Idle time in which a host op ran.
+    pub(crate) fn in_host_ops_ns(&self) -> u64 {
+        self.host_ops
+            .iter()
+            .fold(0, |sum, op| sum.saturating_add(op.1))
+    }
+}
+
+/// What the host of each rank ran at each moment.
+pub(crate) struct HostTimelines<'a>(BTreeMap<Option<u32>, Vec<Stretch<'a>>>);
+
+impl<'a> HostTimelines<'a> {
+    /// Of several threads the one that moved on last counts: a thread that waits for another has been in
+    /// its op for longer.
+    pub(crate) fn of<T: TraceView + ?Sized>(trace: &'a T) -> Self {
+        let mut stretches: BTreeMap<Option<u32>, Vec<(i64, i64, u32)>> = BTreeMap::new();
+        own_stretches(trace, &Nesting::of(trace), |index, start, end| {
+            let view = trace.view(index);
+            if !is_accelerator(&view) {
+                let of_rank = stretches.entry(view.rank()).or_default();
+                of_rank.push((start, end, index as u32));
+            }
+        });
+        let timelines = stretches.into_iter().map(|(rank, mut stretches)| {
+            stretches.sort_unstable();
+            let operation = |index: u32| trace.view(index as usize).operation();
+            (rank, most_recent(&stretches, operation))
+        });
+        HostTimelines(timelines.collect())
+    }
+
+    /// The time of each op of a rank within a set of moments, longest first.
+    pub(crate) fn ops_during(&self, rank: Option<u32>, moments: &Intervals) -> Vec<(String, u64)> {
+        let timeline = self.0.get(&rank).map_or(&[][..], Vec::as_slice);
+        let mut by_op: HashMap<&str, u64> = HashMap::new();
+        for (name, ns) in during(timeline, moments) {
+            *by_op.entry(name).or_default() += ns;
+        }
+        let mut ops: Vec<(String, u64)> = by_op
+            .into_iter()
+            .map(|(name, ns)| (name.to_owned(), ns))
+            .collect();
+        ops.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        ops
+    }
+}
+
+/// The idle time of every accelerator, and the host op of its rank at each idle moment.
+pub(crate) fn idle_times(
+    devices: &[DeviceSets],
+    windows: &BTreeMap<Option<u32>, Intervals>,
+    hosts: &HostTimelines<'_>,
+) -> Vec<IdleTime> {
+    let accelerators = devices.iter().filter(|one| one.is_accelerator());
+    accelerators
+        .map(|device| {
+            let window = windows.get(&device.rank).cloned().unwrap_or_default();
+            let idle = window.difference(&device.busy);
+            IdleTime {
+                rank: device.rank,
+                device: device.device.clone(),
+                idle_ns: idle.length(),
+                host_ops: hosts.ops_during(device.rank, &idle),
+                idle,
+            }
+        })
+        .collect()
+}
+
+/// A stretch in which one host op was the most recent one of its rank.
+type Stretch<'a> = (i64, i64, &'a str);
+
+/// Cuts overlapping stretches, sorted by start, so that at each moment only the latest to begin is left.
+fn most_recent<'a>(
+    stretches: &[(i64, i64, u32)],
+    operation: impl Fn(u32) -> &'a str,
+) -> Vec<Stretch<'a>> {
+    let mut timeline: Vec<Stretch<'a>> = Vec::with_capacity(stretches.len());
+    // Running stretches by start, the latest on top; ended ones are dropped when they surface.
+    let mut running: BinaryHeap<(i64, i64, u32)> = BinaryHeap::new();
+    let mut now = i64::MIN;
+    let mut run_until = |running: &mut BinaryHeap<(i64, i64, u32)>, now: &mut i64, until: i64| {
+        while let Some(&(_, end, index)) = running.peek() {
+            if end <= *now {
+                running.pop();
+                continue;
+            }
+            if *now >= until {
+                break;
+            }
+            timeline.push((*now, end.min(until), operation(index)));
+            *now = end.min(until);
+        }
+        *now = until;
+    };
+    for &stretch in stretches {
+        run_until(&mut running, &mut now, stretch.0);
+        running.push(stretch);
+    }
+    run_until(&mut running, &mut now, i64::MAX);
+    timeline
+}
+
+/// The parts of a timeline inside a set of moments.
+fn during<'a>(
+    timeline: &'a [Stretch<'a>],
+    moments: &'a Intervals,
+) -> impl Iterator<Item = (&'a str, u64)> {
+    let mut first = 0;
+    timeline.iter().flat_map(move |&(start, end, name)| {
+        let moments = moments.as_slice();
+        while moments.get(first).is_some_and(|moment| moment.1 <= start) {
+            first += 1;
+        }
+        moments[first..]
+            .iter()
+            .take_while(move |moment| moment.0 < end)
+            .map(move |moment| (name, moment.1.min(end).abs_diff(moment.0.max(start))))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_op_counts_at_each_moment() {
+        let names = ["wait", "work", "more"];
+        let stretches = [(0, 100, 0), (20, 40, 1), (60, 70, 2)];
+        let timeline = most_recent(&stretches, |index| names[index as usize]);
+        assert_eq!(
+            timeline,
+            [
+                (0, 20, "wait"),
+                (20, 40, "work"),
+                (40, 60, "wait"),
+                (60, 70, "more"),
+                (70, 100, "wait"),
+            ]
+        );
+        let idle: Intervals = [(10, 30), (65, 200)].into_iter().collect();
+        let found: Vec<_> = during(&timeline, &idle).collect();
+        assert_eq!(
+            found,
+            [("wait", 10), ("work", 10), ("more", 5), ("wait", 30)]
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! Rule: the host takes longer to launch kernels than the device takes to run them.
+
+use super::facts::{Facts, mean};
+use super::finding::{Finding, FindingKind};
+use crate::units::{count, duration, percent, prose};
+
+/// Longer kernels are worth a launch.
+const SHORT_NS: u64 = 20_000;
+/// A device that is idle for less of the time gets its launches in time.
+const LEAST_IDLE: f64 = 0.3;
+/// Fewer kernels do not show a pattern.
+const LEAST_KERNELS: usize = 20;
+
+pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
+    let Some(device) = facts.idle.first() else {
+        return Vec::new();
+    };
+    let rows = || facts.tables.ops.iter().filter(|row| row.accelerator);
+    let kernels: usize = rows().map(|row| row.count).sum();
+    let busy: u64 = rows().map(|row| row.self_ns).sum();
+    let idle_ns = mean(
+        facts.idle.iter().map(|one| one.idle_ns).sum(),
+        facts.idle.len(),
+    );
+    let per_device = kernels / facts.idle.len();
+    if per_device < LEAST_KERNELS || facts.share(idle_ns) < LEAST_IDLE {
+        return Vec::new();
+    }
+    let (kernel_ns, between_ns) = (mean(busy, kernels), mean(idle_ns, per_device));
+    // The time between two kernels is the host's only if the host launched them.
+    let launched: u64 = facts.tables.ops.iter().map(|row| row.device_self_ns).sum();
+    let launches_known = launched > busy / 2;
+    if kernel_ns > SHORT_NS || between_ns < 2 * kernel_ns || !launches_known {
+        return Vec::new();
+    }
+    // With one launch for two kernels, half of the time between them would go away.
+    let cost_ns = idle_ns / 2;
+    let mut finding = facts.finding(FindingKind::LaunchBound, &device.device, cost_ns, "Devices");
+    finding.sentence = format!(
+        "{} kernels take {} each, with {} of idle time between two of them: half as many launches would save up \
+         to {}",
+        count(kernels as u64),
+        prose(&duration(kernel_ns)),
+        prose(&duration(between_ns)),
+        percent(finding.share)
+    );
+    vec![finding]
+}

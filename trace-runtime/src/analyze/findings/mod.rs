@@ -1,0 +1,87 @@
+//! Findings: what costs time, ranked by what could be won.
+//!
+//! Each rule is a function in a file of its own, from [`Facts`] to findings. To add one: write the file,
+//! list it in [`RULES`], give it a [`FindingKind`], and add a trace with and without it to
+//! `tests/findings.rs`.
+
+mod copies;
+mod device_work;
+mod exposed_communication;
+mod facts;
+mod finding;
+mod host_bound;
+mod host_op;
+mod idle;
+mod launch_bound;
+mod slow_products;
+mod slow_step;
+mod straggler;
+mod suspended;
+mod synchronisations;
+mod too_short;
+
+pub(crate) use facts::{Facts, Tables};
+pub use finding::{Finding, FindingKind, FindingPart, Findings, Whole};
+
+use super::collectives::collectives;
+use super::device_activity::device_sets;
+use super::op_table::OpTables;
+use super::trust::{overhead_ns, too_short_to_trust};
+use crate::model::TraceView;
+
+type Rule = fn(&Facts<'_>) -> Vec<Finding>;
+
+/// Every rule; the order does not matter.
+const RULES: [Rule; 12] = [
+    host_bound::rule,
+    launch_bound::rule,
+    synchronisations::rule,
+    exposed_communication::rule,
+    straggler::rule,
+    host_op::rule,
+    device_work::rule,
+    copies::rule,
+    slow_products::rule,
+    slow_step::rule,
+    suspended::rule,
+    too_short::rule,
+];
+
+/// What costs time in a trace, by what could be won, most first.
+///
+/// [`Report::findings`](crate::report::Report) has the same list; use this where the tables of a report
+/// are not needed.
+pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
+    let tables = OpTables::of(trace);
+    let ops = tables.by_op();
+    let overhead = overhead_ns(trace);
+    let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
+    find(&Facts::of(
+        trace,
+        Tables {
+            ops: &ops,
+            shapes: &tables.by_shape(),
+            categorised: &tables.categorised(),
+            devices: &device_sets(trace),
+            collectives: &collectives(trace),
+            untrusted: &untrusted,
+            overhead_ns: overhead,
+        },
+    ))
+}
+
+pub(crate) fn find(facts: &Facts<'_>) -> Findings {
+    let mut list: Vec<Finding> = RULES.iter().flat_map(|rule| rule(facts)).collect();
+    let won = |finding: &Finding| finding.share * finding.kind.winnable();
+    list.sort_by(|a, b| {
+        won(b)
+            .total_cmp(&won(a))
+            .then_with(|| a.kind.cmp(&b.kind))
+            .then_with(|| a.subject.cmp(&b.subject))
+    });
+    Findings {
+        whole: facts.whole,
+        whole_ns: facts.whole_ns,
+        list,
+    }
+}

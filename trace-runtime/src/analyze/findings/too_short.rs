@@ -1,0 +1,28 @@
+//! Rule: ops so short that recording them costs a noticeable part of their time.
+
+use super::facts::Facts;
+use super::finding::{Finding, FindingKind};
+use crate::units::{count, percent};
+
+pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
+    let untrusted = facts.tables.untrusted;
+    let Some((overhead_ns, first)) = facts.tables.overhead_ns.zip(untrusted.first()) else {
+        return Vec::new();
+    };
+    let calls = untrusted.iter().map(|op| op.count as u64).sum::<u64>();
+    let cost_ns = calls.saturating_mul(overhead_ns);
+    let kind = FindingKind::TooShort;
+    let mut finding = facts.finding(kind, &first.operation, cost_ns, "Too short to trust");
+    finding.parts = untrusted
+        .iter()
+        .take(5)
+        .map(|op| facts.part(&op.operation, (op.count as u64).saturating_mul(overhead_ns)))
+        .collect();
+    finding.sentence = format!(
+        "{} calls are too short to trust: recording them takes {} of the time (most often {})",
+        count(calls),
+        percent(finding.share),
+        facts.name(&first.operation)
+    );
+    vec![finding]
+}

@@ -1,0 +1,61 @@
+//! The findings of a report as text and Markdown.
+
+use super::Report;
+use super::markdown::plain;
+use super::names::printable;
+use super::text::wrapped;
+use crate::analyze::Whole;
+use crate::units::{duration, percent, prose};
+use std::fmt::Write as _;
+
+/// Width of a share with the space after it.
+const SHARE: usize = 7;
+
+/// The title of the section: it names what the shares refer to.
+pub(super) fn title(report: &Report) -> String {
+    let of = match report.findings.whole {
+        Whole::Steps => "of the steps",
+        Whole::Span => "from first start to last end",
+        _ => "in all ops",
+    };
+    let whole = prose(&duration(report.findings.whole_ns));
+    format!("Findings, as shares of {whole} {of}")
+}
+
+/// A line for each finding and one with what to try, up to `rows` findings; empty without any.
+pub(super) fn text(report: &Report, rows: usize, width: usize) -> String {
+    let mut text = String::new();
+    for finding in report.findings.list.iter().take(rows) {
+        let lines = [
+            printable(&finding.sentence),
+            format!("try: {}", finding.advice),
+        ];
+        let mut share = format!("{:>5}", percent(finding.share));
+        for line in lines {
+            for part in wrapped(&line, width.saturating_sub(SHARE).max(1)).lines() {
+                let _ = writeln!(text, "{share:<SHARE$}{part}");
+                share.clear();
+            }
+        }
+    }
+    let more = report.findings.list.len().saturating_sub(rows);
+    if more > 0 {
+        let _ = writeln!(text, "and {more} more");
+    }
+    text
+}
+
+/// A list item for each finding, up to `rows`; empty without any.
+pub(super) fn markdown(report: &Report, rows: usize) -> String {
+    let mut text = String::new();
+    for finding in report.findings.list.iter().take(rows) {
+        let _ = writeln!(
+            text,
+            "- **{}** {}. *{}*",
+            percent(finding.share),
+            plain(&printable(&finding.sentence)),
+            plain(&finding.advice)
+        );
+    }
+    text
+}
