@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=()
-for package in integration-{elements,nalgebra,faer,candle,burn} candle_model burn_model; do
+for package in integration-{elements,ndarray_0_16,nalgebra,faer,candle,burn} candle_model burn_model; do
     packages+=(--package "$package")
 done
 step() { printf '== %s (after %d s)\n' "$*" "$SECONDS"; }

@@ -1,14 +1,19 @@
-//! What the tensors of other libraries say of themselves: one file and one feature per library.
+//! Tensors of other libraries: one file and one feature per library.
 //!
-//! | feature | types that are recorded |
-//! |---|---|
-//! | `ndarray` | `ArrayBase` of every storage, `ArrayRef`, `RawRef` and `LayoutRef`, of any dimension |
-//! | `candle` | `Tensor`, `Var`, `quantized::QTensor` |
-//! | `burn` | `Tensor<D, K>` of every kind, on any backend |
-//! | `nalgebra` | `Matrix` of every storage, and so vectors and views |
-//! | `faer` | `Mat`, `MatRef`, `MatMut`, and the same for `Col` and `Row` |
-//! | `half` | `f16` and `bf16` as elements |
-//! | `num-complex` | `Complex<f32>` and `Complex<f64>` as elements |
+//! | feature | library | types that are recorded |
+//! |---|---|---|
+//! | `ndarray` | ndarray 0.17 | `ArrayBase` of every storage, `ArrayRef`, `RawRef` and `LayoutRef`, of any dimension |
+//! | `ndarray-0_16` | ndarray 0.16 | `ArrayBase` of every storage and dimension |
+//! | `candle` | candle-core 0.11 | `Tensor`, `Var`, `quantized::QTensor` |
+//! | `burn` | burn-tensor 0.22 | `Tensor<D, K>` of every kind, on any backend |
+//! | `nalgebra` | nalgebra 0.35 | `Matrix` of every storage, and so vectors and views |
+//! | `faer` | faer 0.24 | `Mat`, `MatRef`, `MatMut`, and the same for `Col` and `Row` |
+//! | `half` | half 2 | `f16` and `bf16` as elements |
+//! | `num-complex` | num-complex 0.4 | `Complex<f32>` and `Complex<f64>` as elements |
+//!
+//! A plain feature name is the newest supported version of a library; an older one has its version in the name.
+//! Several may be on at once. Another version of a library has other types, which are not recorded: the code
+//! compiles, and its ops have no shapes.
 //!
 //! Slices, arrays and vectors of [elements](crate::Element) need no feature. Reading a tensor takes
 //! a reference, copies its dims and allocates nothing, with one exception that is not ours: burn hands
@@ -89,7 +94,12 @@ macro_rules! element {
 mod burn;
 #[cfg(feature = "candle")]
 mod candle;
-#[cfg(any(feature = "ndarray", feature = "nalgebra", feature = "faer"))]
+#[cfg(any(
+    feature = "ndarray",
+    feature = "ndarray-0_16",
+    feature = "nalgebra",
+    feature = "faer"
+))]
 mod element_name;
 #[cfg(feature = "faer")]
 mod faer;
@@ -99,5 +109,7 @@ mod half;
 mod nalgebra;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+#[cfg(feature = "ndarray-0_16")]
+mod ndarray_0_16;
 #[cfg(feature = "num-complex")]
 mod num_complex;
