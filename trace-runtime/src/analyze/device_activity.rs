@@ -1,18 +1,19 @@
-//! When each device was busy, with what, and what communication cost because nothing hid it.
+//! When each device was busy, with what, and how much communication was exposed.
 
 use super::communication::CommunicationRule;
 use super::grouping::Grouping;
 use super::intervals::Intervals;
 use super::nesting::Nesting;
-use super::own_time::own_stretches;
+use super::own_time::{TaskTimes, own_stretches};
 use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
 use std::collections::{BTreeMap, HashMap};
 
 /// What one device did, as lengths of unions of intervals.
 ///
-/// *Compute*, *communication* and *memory* are told apart by the innermost op at each moment of a
-/// thread: an op around a collective is not computing while the collective runs.
+/// The innermost op of a thread decides whether a moment is *compute*, *communication* or *memory*: an op around a
+/// collective does not compute while the collective runs. An async op counts only while it runs. When it was
+/// suspended is not recorded, so its running time counts from its start.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeviceActivity {
     /// The rank it belongs to.
@@ -277,8 +278,9 @@ fn collect<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<(Option<u32>, &str), La
         })
         .collect();
     let mut lanes = Lanes::new(grouping.keys());
+    let tasks = TaskTimes::of(trace);
     for (index, view) in trace.views().enumerate() {
-        if let Some(span) = view.start_ns().zip(view.end_ns())
+        if let Some(span) = tasks.span(index, &view)
             && let Some((lane, _)) = lanes.of(view.rank(), groups[index])
         {
             lane.entries += 1;

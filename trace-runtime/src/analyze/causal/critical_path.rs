@@ -20,7 +20,7 @@ use std::collections::HashMap;
 pub struct CriticalPath {
     /// How long its work is.
     pub length_ns: u64,
-    /// From the first start to the last end of the trace.
+    /// From the first start to the last end of the trace, runtime calls included.
     pub span_ns: u64,
     /// Of its work, the part on the host.
     pub host_ns: u64,

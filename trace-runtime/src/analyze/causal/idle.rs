@@ -7,7 +7,7 @@ use super::work::Work;
 use crate::analyze::communication::CommunicationRule;
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
-use crate::analyze::nesting::active_ns;
+use crate::analyze::own_time::TaskTimes;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::{BTreeMap, HashMap};
@@ -137,13 +137,13 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     /// Why each device other than `cpu` was idle, by rank and name.
     pub fn idle_causes(&self) -> Vec<DeviceIdle> {
         let mut devices: BTreeMap<(Option<u32>, &str), Device> = BTreeMap::new();
+        let tasks = TaskTimes::of(self.trace);
         for &entry in &self.order {
             let view = self.trace.view(entry as usize);
             let Some(device) = view.device_id().filter(|_| is_accelerator(&view)) else {
                 continue;
             };
-            if let Some(start) = view.start_ns() {
-                let end = start.saturating_add_unsigned(active_ns(&view));
+            if let Some((start, end)) = tasks.span(entry as usize, &view) {
                 let lane = self.lanes.of_entry(entry as usize).unwrap_or(NONE);
                 let known = devices.entry((view.rank(), device)).or_default();
                 if known.lanes.last() != Some(&lane) && !known.lanes.contains(&lane) {

@@ -35,7 +35,7 @@ pub use launch_summary::LaunchSummary;
 pub use task_time::{TaskTime, task_times};
 
 use super::forest::NONE;
-use crate::model::{EntryView, RuntimeCall, TraceView};
+use crate::model::{RuntimeCall, TraceView};
 use edge::Found;
 use lane::Lanes;
 use longest_chain::Link;
@@ -114,7 +114,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         rank::collectives(trace, &lanes, &mut found);
         wait::mark(&mut pieces, &found.waits);
         let path = longest_chain::longest_chain(&pieces, found.lanes, &found.edges);
-        let (first_start, last_end) = span(trace);
+        let (first_start, last_end) = span(trace, &pieces);
         let mut model = CausalModel {
             trace,
             lanes,
@@ -201,12 +201,16 @@ pub fn critical_path<T: TraceView + ?Sized>(trace: &T) -> CriticalPath {
     CausalModel::new(trace).critical_path()
 }
 
-/// The first start and the last end of all entries; zeros where none has a start.
-fn span<T: TraceView + ?Sized>(trace: &T) -> (i64, i64) {
-    let spans = trace
+/// The first start and the last end of all entries and pieces; zeros where there are none.
+fn span<T: TraceView + ?Sized>(trace: &T, pieces: &[Vec<Piece>]) -> (i64, i64) {
+    let entries = trace
         .views()
-        .filter_map(|view: EntryView<'_>| view.start_ns().zip(view.end_ns()));
-    spans
+        .filter_map(|view| view.start_ns().zip(view.end_ns()));
+    let lanes = pieces
+        .iter()
+        .filter_map(|lane| Some((lane.first()?.start, lane.last()?.end)));
+    entries
+        .chain(lanes)
         .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
         .unwrap_or((0, 0))
 }

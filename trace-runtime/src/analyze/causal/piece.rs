@@ -1,10 +1,9 @@
 //! Pieces: what each lane did at each moment, innermost op by innermost op.
 
-use super::lane::{LaneKind, Lanes};
+use super::lane::Lanes;
 use crate::analyze::forest::NONE;
-use crate::analyze::nesting::{active_ns, parent_index};
+use crate::analyze::own_time::TaskTimes;
 use crate::model::TraceView;
-use std::collections::HashMap;
 
 /// A stretch of a lane in which one thing ran and nothing inside of it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +55,7 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
         open: vec![Vec::new(); lanes.all.len()],
         at: vec![i64::MIN; lanes.all.len()],
     };
-    let in_tasks = time_in_tasks(trace, lanes);
+    let tasks = TaskTimes::of(trace);
     let entries = trace.entry_count();
     let mut calls = trace
         .runtime_calls()
@@ -73,19 +72,13 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     };
     for &index in order {
         let view = trace.view(index as usize);
-        let (Some(lane), Some((start, mut end))) = (
+        let (Some(lane), Some((start, end))) = (
             lanes.of_entry(index as usize),
-            view.start_ns().zip(view.end_ns()),
+            tasks.span(index as usize, &view),
         ) else {
             continue;
         };
         begin_call(&mut rows, start);
-        if lanes.kind(lane) == LaneKind::Task {
-            // When it was suspended is not recorded: its own running time is counted from its start.
-            let inside = in_tasks.get(&index).copied().unwrap_or(0);
-            let own = active_ns(&view).saturating_sub(inside);
-            end = start.saturating_add_unsigned(own);
-        }
         rows.begin(lane, index, start, end);
     }
     begin_call(&mut rows, i64::MAX);
@@ -106,23 +99,6 @@ pub(super) fn order<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
         order.sort_by_key(start);
     }
     order
-}
-
-/// For each task the running time of the ops inside of it, which are on lanes of their own.
-fn time_in_tasks<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>) -> HashMap<u32, u64> {
-    let mut times: HashMap<u32, u64> = HashMap::new();
-    if lanes.numbers(LaneKind::Task).next().is_none() {
-        return times;
-    }
-    for (index, view) in trace.views().enumerate() {
-        if let Some(parent) = parent_index(trace, index, &view)
-            && let Some(lane) = lanes.of_entry(parent)
-            && lanes.kind(lane) == LaneKind::Task
-        {
-            *times.entry(parent as u32).or_default() += active_ns(&view);
-        }
-    }
-    times
 }
 
 struct Rows {

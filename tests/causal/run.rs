@@ -1,0 +1,441 @@
+//! Traces of a host that launches work on a device: put together by hand, or simulated from random calls.
+
+use proptest::prelude::*;
+use trace_runtime::model::{Launch, NewEntry, RuntimeCall, ThreadIndex, TraceStoreBuilder};
+use trace_runtime::{OpKind, TraceStore, TraceView};
+
+/// Ops, calls and device work in any order; they are sorted when the trace is built.
+#[derive(Default)]
+pub(crate) struct Run {
+    items: Vec<Item>,
+    calls: Vec<Made>,
+    thread: u64,
+    rank: Option<u32>,
+}
+
+struct Item {
+    name: String,
+    kind: Option<OpKind>,
+    device: Option<&'static str>,
+    thread: u64,
+    rank: Option<u32>,
+    start: i64,
+    end: i64,
+    suspended: u64,
+    call: Option<usize>,
+}
+
+struct Made {
+    name: String,
+    start: i64,
+    end: i64,
+    thread: u64,
+    rank: Option<u32>,
+    target: Target,
+}
+
+/// What a call acts on.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) stream: Option<u64>,
+    /// As [`Run::call`] returned it.
+    pub(crate) event: Option<usize>,
+    pub(crate) event_stream: Option<u64>,
+}
+
+impl Run {
+    pub(crate) fn new() -> Run {
+        Run {
+            thread: 1,
+            ..Run::default()
+        }
+    }
+
+    /// What follows is on this host thread.
+    pub(crate) fn on_thread(&mut self, thread: u64) {
+        self.thread = thread;
+    }
+
+    /// What follows is on this rank.
+    pub(crate) fn rank(&mut self, rank: u32) {
+        self.rank = Some(rank);
+    }
+
+    fn item(&mut self, name: &str, start: i64, end: i64) -> &mut Item {
+        self.items.push(Item {
+            name: name.to_owned(),
+            kind: None,
+            device: None,
+            thread: self.thread,
+            rank: self.rank,
+            start,
+            end,
+            suspended: 0,
+            call: None,
+        });
+        self.items.last_mut().unwrap()
+    }
+
+    pub(crate) fn op(&mut self, name: &str, start: i64, end: i64) {
+        self.item(name, start, end);
+    }
+
+    pub(crate) fn op_on(&mut self, name: &str, device: &'static str, start: i64, end: i64) {
+        self.item(name, start, end).device = Some(device);
+    }
+
+    pub(crate) fn task(&mut self, name: &str, start: i64, end: i64, suspended: u64) {
+        let item = self.item(name, start, end);
+        item.suspended = suspended;
+        item.device = Some("cpu");
+    }
+
+    pub(crate) fn call(&mut self, name: &str, start: i64, end: i64) -> Option<usize> {
+        self.call_with(name, start, end, |_| {})
+    }
+
+    pub(crate) fn call_with(
+        &mut self,
+        name: &str,
+        start: i64,
+        end: i64,
+        target: impl FnOnce(&mut Target),
+    ) -> Option<usize> {
+        let mut made = Target::default();
+        target(&mut made);
+        self.calls.push(Made {
+            name: name.to_owned(),
+            start,
+            end,
+            thread: self.thread,
+            rank: self.rank,
+            target: made,
+        });
+        Some(self.calls.len() - 1)
+    }
+
+    pub(crate) fn kernel(
+        &mut self,
+        name: &str,
+        stream: u64,
+        start: i64,
+        end: i64,
+        call: Option<usize>,
+    ) {
+        self.work(name, OpKind::Compute, stream, start, end, call);
+    }
+
+    pub(crate) fn copy(
+        &mut self,
+        name: &str,
+        stream: u64,
+        start: i64,
+        end: i64,
+        call: Option<usize>,
+    ) {
+        self.work(name, OpKind::Memory, stream, start, end, call);
+    }
+
+    pub(crate) fn work(
+        &mut self,
+        name: &str,
+        kind: OpKind,
+        stream: u64,
+        start: i64,
+        end: i64,
+        call: Option<usize>,
+    ) {
+        let item = self.item(name, start, end);
+        item.kind = Some(kind);
+        item.device = Some("cuda:0");
+        item.thread = stream;
+        item.call = call;
+    }
+
+    pub(crate) fn finish(mut self) -> TraceStore {
+        self.items
+            .sort_by_key(|item| (item.start, std::cmp::Reverse(item.end)));
+        let mut order: Vec<usize> = (0..self.calls.len()).collect();
+        order.sort_by_key(|&call| self.calls[call].start);
+        let mut number = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            number[old] = new;
+        }
+        let mut builder = TraceStoreBuilder::new();
+        let thread = |builder: &mut TraceStoreBuilder, item: &Item| -> ThreadIndex {
+            let stream = item.kind.is_some();
+            let name = stream.then(|| format!("cuda:0 stream {}", item.thread));
+            builder.thread(Some(item.thread), item.rank, name.as_deref())
+        };
+        let contains = |outer: &Item, rank: Option<u32>, thread: u64, start: i64, end: i64| {
+            outer.kind.is_none()
+                && (outer.rank, outer.thread) == (rank, thread)
+                && outer.suspended == 0
+                && outer.start <= start
+                && end <= outer.end
+        };
+        for (index, item) in self.items.iter().enumerate() {
+            let thread = thread(&mut builder, item);
+            let mut entry = NewEntry::new(
+                &item.name,
+                thread,
+                item.start,
+                (item.end - item.start) as u64,
+            );
+            entry.kind = item.kind;
+            entry.device_id = item.device;
+            entry.suspended_ns = item.suspended;
+            entry.parent = match item.call.map(|call| &self.calls[call]) {
+                Some(made) => (0..index).rev().find(|&outer| {
+                    contains(
+                        &self.items[outer],
+                        made.rank,
+                        made.thread,
+                        made.start,
+                        made.end,
+                    )
+                }),
+                None if item.kind.is_none() && item.suspended == 0 => {
+                    (0..index).rev().find(|&outer| {
+                        contains(
+                            &self.items[outer],
+                            item.rank,
+                            item.thread,
+                            item.start,
+                            item.end,
+                        )
+                    })
+                }
+                None => None,
+            };
+            builder.push(&entry).unwrap();
+        }
+        for &old in &order {
+            let made = &self.calls[old];
+            let during = (0..self.items.len()).rev().find(|&outer| {
+                contains(
+                    &self.items[outer],
+                    made.rank,
+                    made.thread,
+                    made.start,
+                    made.end,
+                )
+            });
+            let thread = builder.thread(Some(made.thread), made.rank, None);
+            builder.push_call(
+                thread,
+                &RuntimeCall {
+                    name: &made.name,
+                    start_ns: made.start,
+                    duration_ns: (made.end - made.start) as u64,
+                    thread: None,
+                    rank: None,
+                    during,
+                    stream: made.target.stream,
+                    event: made.target.event.map(|event| number[event]),
+                    event_stream: made.target.event_stream,
+                },
+            );
+        }
+        for (step, item) in self.items.iter().enumerate() {
+            if let Some(call) = item.call {
+                builder.push_launch(Launch {
+                    step,
+                    call: number[call],
+                });
+            }
+        }
+        builder.finish()
+    }
+}
+
+/// What a simulated host does next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Call {
+    /// An op without a launch.
+    Compute { ns: i64 },
+    /// Nothing that is traced.
+    Pause { ns: i64 },
+    /// An op that launches work on a stream, which begins `delay` after the call and after the work before it.
+    Launch {
+        stream: u64,
+        ns: i64,
+        delay: i64,
+        work: i64,
+    },
+    /// The host waits for a stream.
+    SyncStream { stream: u64 },
+    /// The host waits for all streams.
+    SyncDevice,
+}
+
+pub(crate) fn any_call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        2 => (1..20i64).prop_map(|ns| Call::Compute { ns }),
+        1 => (1..20i64).prop_map(|ns| Call::Pause { ns }),
+        6 => (7..9u64, 1..10i64, 0..10i64, 1..40i64)
+            .prop_map(|(stream, ns, delay, work)| Call::Launch { stream, ns, delay, work }),
+        1 => (7..9u64).prop_map(|stream| Call::SyncStream { stream }),
+        1 => Just(Call::SyncDevice),
+    ]
+}
+
+/// One host thread and two streams that do what `calls` asks for.
+pub(crate) fn simulate(calls: &[Call]) -> TraceStore {
+    let mut run = Run::new();
+    let mut now = 0;
+    let mut free = [0; 2];
+    for &call in calls {
+        match call {
+            Call::Compute { ns } => {
+                run.op("compute", now, now + ns);
+                now += ns;
+            }
+            Call::Pause { ns } => now += ns,
+            Call::Launch {
+                stream,
+                ns,
+                delay,
+                work,
+            } => {
+                run.op("launch", now, now + ns + 2);
+                let call = run.call("cudaLaunchKernel", now + 1, now + 1 + ns);
+                let free = &mut free[stream as usize - 7];
+                let start = (now + 1 + ns + delay).max(*free);
+                run.kernel("kernel", stream, start, start + work, call);
+                *free = start + work;
+                now += ns + 2;
+            }
+            Call::SyncStream { stream } => {
+                let end = free[stream as usize - 7].max(now) + 1;
+                run.call_with("cudaStreamSynchronize", now, end, |call| {
+                    call.stream = Some(stream)
+                });
+                now = end;
+            }
+            Call::SyncDevice => {
+                let end = free[0].max(free[1]).max(now) + 1;
+                run.call("cudaDeviceSynchronize", now, end);
+                now = end;
+            }
+        }
+    }
+    // A trace needs something that ran on the host.
+    run.op("end", now, now + 1);
+    run.finish()
+}
+
+/// Device work: stream, start, end, and the start and end of its launch.
+struct Launched {
+    stream: u64,
+    start: i64,
+    end: i64,
+    called: (i64, i64),
+}
+
+fn launched(trace: &TraceStore) -> Vec<Launched> {
+    let calls: Vec<_> = trace.runtime_calls().collect();
+    trace
+        .launches()
+        .map(|launch| {
+            let view = trace.view(trace.index_of_step(launch.step).unwrap());
+            let call = &calls[launch.call];
+            Launched {
+                stream: view.thread().unwrap(),
+                start: view.start_ns().unwrap(),
+                end: view.end_ns().unwrap(),
+                called: (call.start_ns, call.end_ns()),
+            }
+        })
+        .collect()
+}
+
+/// The synchronisations that waited: start, end, and for each stream when its work was done.
+fn waited(trace: &TraceStore) -> Vec<(i64, i64, Vec<(u64, i64)>)> {
+    let work = launched(trace);
+    let syncs = trace
+        .runtime_calls()
+        .filter(|call| call.name.contains("Synchronize"));
+    syncs
+        .filter_map(|call| {
+            let streams: Vec<(u64, i64)> = [7, 8]
+                .into_iter()
+                .filter(|stream| call.stream.is_none_or(|named| named == *stream))
+                .filter_map(|stream| {
+                    let before = work
+                        .iter()
+                        .filter(|work| work.stream == stream && work.called.0 <= call.start_ns);
+                    let done = before.map(|work| work.end).max()?;
+                    (done > call.start_ns).then_some((stream, done))
+                })
+                .collect();
+            (!streams.is_empty()).then(|| (call.start_ns, call.end_ns(), streams))
+        })
+        .collect()
+}
+
+/// The moments that the host thread waits.
+pub(crate) fn slow_host_waiting(trace: &TraceStore) -> u64 {
+    let waits = waited(trace).into_iter();
+    waits.map(|(start, end, _)| end.abs_diff(start)).sum()
+}
+
+/// The longest chain, moment by moment. A lane's chain grows by one while it works; it is offered to other lanes at
+/// launches and at the ends of synchronisations.
+pub(crate) fn slow_longest_chain(trace: &TraceStore) -> u64 {
+    let (work, waits) = (launched(trace), waited(trace));
+    let calls: Vec<_> = trace
+        .runtime_calls()
+        .filter(|call| call.during.is_none())
+        .collect();
+    let last = trace
+        .views()
+        .filter_map(|view| view.end_ns())
+        .max()
+        .unwrap_or(0);
+    // Host, stream 7, stream 8.
+    let lane = |stream: u64| stream as usize - 6;
+    let mut chains = [0u64; 3];
+    let mut offered: Vec<(i64, usize, u64)> = Vec::new();
+    for at in 0..=last {
+        for &(to_at, to, chain) in &offered {
+            if to_at == at {
+                chains[to] = chains[to].max(chain);
+            }
+        }
+        // Work that begins when its launch ends, or before.
+        for work in &work {
+            if work.start == at && work.called.1 >= at {
+                chains[lane(work.stream)] = chains[lane(work.stream)].max(chains[0]);
+            }
+        }
+        for work in &work {
+            if work.called.1 == at && work.start > at {
+                offered.push((work.start, lane(work.stream), chains[0]));
+            }
+        }
+        for (_, end, streams) in &waits {
+            for &(stream, done) in streams {
+                if done.min(*end) == at {
+                    offered.push((*end, 0, chains[lane(stream)]));
+                }
+            }
+        }
+        let waiting = waits.iter().any(|&(start, end, _)| start <= at && at < end);
+        let host = trace.views().any(|view| {
+            view.kind().is_none()
+                && view.start_ns().is_some_and(|start| start <= at)
+                && view.end_ns().is_some_and(|end| at < end)
+        });
+        let calls = calls
+            .iter()
+            .any(|call| call.start_ns <= at && at < call.end_ns());
+        chains[0] += u64::from((host || calls) && !waiting);
+        for work in &work {
+            if work.start <= at && at < work.end {
+                chains[lane(work.stream)] += 1;
+            }
+        }
+    }
+    chains.into_iter().max().unwrap_or(0)
+}
