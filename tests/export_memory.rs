@@ -1,16 +1,17 @@
-//! Exports that show entries hold no more of a long trace than of a short one.
+//! Exports of entries need no more memory for a long trace than for a short one.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io;
 use trace_runtime::export::{
     ChromeTrace, CollapsedStacks, CsvTable, Exporter, PerfettoTrace, Speedscope, TraceJson,
+    write_file,
 };
 use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
-use trace_runtime::{DType, TraceStore};
+use trace_runtime::{DType, TraceStore, TraceView as _};
 
 thread_local! {
-    /// Bytes that this thread holds, and the most that it ever held.
+    /// Bytes that this thread has allocated, and their maximum.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
@@ -27,7 +28,7 @@ struct Counting;
     unsafe_code,
     reason = "an allocator is unsafe by nature; this one forwards"
 )]
-// SAFETY: every call is forwarded as it came to the system's allocator.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         hold(layout.size() as isize);
@@ -45,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Layers with two ops inside, on a device, of two threads in turn, and an allocation in each.
+/// Layers with two ops in each, on a device, alternating between two threads, with an allocation in each.
 fn layers(count: i64) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let threads = [1, 2].map(|id| builder.thread(Some(id), Some(0), Some("worker")));
@@ -75,7 +76,7 @@ fn layers(count: i64) -> TraceStore {
     builder.finish()
 }
 
-/// The most that an export held beside the trace, in bytes.
+/// The most memory that an export allocated beside the trace, in bytes.
 fn peak(exporter: &dyn Exporter, trace: &TraceStore) -> isize {
     let before = HELD.with(|held| {
         let (now, _) = held.get();
@@ -88,10 +89,10 @@ fn peak(exporter: &dyn Exporter, trace: &TraceStore) -> isize {
     HELD.with(|held| held.get().1 - before)
 }
 
-/// Bytes that a trace of ten times the length takes beside itself, for each further entry.
+/// Bytes that an export needs for each further entry, measured with a trace of ten times the length.
 fn growth(exporter: &dyn Exporter) -> f64 {
     let (short, long) = (layers(1000), layers(10_000));
-    // What is cached with the trace is no part of an export.
+    // The first export also fills caches in the trace.
     peak(exporter, &short);
     peak(exporter, &long);
     let more = peak(exporter, &long) - peak(exporter, &short);
@@ -105,6 +106,41 @@ fn an_export_of_entries_does_not_grow_with_the_trace() {
     assert!(growth(&TraceJson) < 0.01);
 }
 
+/// The most memory that writing a file allocated beside the trace, in bytes.
+fn peak_of_file(trace: &TraceStore, name: &str) -> isize {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    trace.total_duration_us();
+    let before = HELD.with(|held| {
+        let (now, _) = held.get();
+        held.set((now, now));
+        now
+    });
+    write_file(trace, &path).expect("the file can be written");
+    std::fs::remove_file(path).expect("the file was written");
+    HELD.with(|held| held.get().1 - before)
+}
+
+#[test]
+fn an_output_file_needs_a_megabyte_beside_the_trace() {
+    let trace = layers(30_000);
+    for name in ["memory.json", "memory.json.gz", "memory.pftrace"] {
+        let peak = peak_of_file(&trace, name);
+        assert!(peak < 1 << 20, "{name}: {peak}");
+    }
+}
+
+#[test]
+#[ignore = "minutes without optimisation: run with --release"]
+fn ten_million_entries_are_written_in_64_megabytes_beside_the_trace() {
+    let trace = layers(3_333_334);
+    assert!(trace.len() >= 10_000_000);
+    for name in ["long.json", "long.json.gz", "long.pftrace"] {
+        let peak = peak_of_file(&trace, name);
+        println!("{name}: {peak} bytes beside the trace");
+        assert!(peak < 64 << 20, "{name}: {peak}");
+    }
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn a_table_of_entries_grows_up_to_a_group_of_rows() {
@@ -115,9 +151,9 @@ fn a_table_of_entries_grows_up_to_a_group_of_rows() {
 }
 
 #[test]
-fn sums_and_speedscope_hold_a_few_bytes_an_entry() {
+fn sums_and_speedscope_need_a_few_bytes_per_entry() {
     let speedscope = growth(&Speedscope);
-    // Lists double as they grow.
+    // Lists double their capacity.
     assert!(speedscope <= 8.5, "{speedscope}");
     for sums in [growth(&CollapsedStacks), growth(&CsvTable::ByShape)] {
         assert!(sums <= 48.0, "{sums}");

@@ -1,4 +1,4 @@
-//! What every export promises, whatever the trace: it is valid, it nests, and its times are ours.
+//! Every export of every trace is valid, its spans nest, and its times are those of the trace.
 
 #[path = "../support/arbitrary.rs"]
 mod arbitrary;
@@ -9,6 +9,7 @@ mod files;
 #[cfg(feature = "flamegraph")]
 mod flame_graph;
 mod hostile_names;
+mod output_file;
 #[cfg(feature = "parquet")]
 mod parquet_tables;
 mod perfetto;

@@ -1,6 +1,5 @@
 //! `optrace convert`: the same trace in another format.
 
-use super::gzip::Gzip;
 use crate::args::Reading;
 use crate::failure::Failure;
 use crate::{input, output};
@@ -8,8 +7,8 @@ use clap::ValueEnum;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use trace_runtime::export::{
-    self, ChromeTrace, CollapsedStacks, CsvTable, Exporter, FlameGraph, PerfettoTrace, Speedscope,
-    TraceJson,
+    self, ChromeTrace, CollapsedStacks, CsvTable, Exporter, FlameGraph, Gzip, PerfettoTrace,
+    Speedscope, TraceJson,
 };
 use trace_runtime::model::TraceErrorKind;
 use trace_runtime::{TraceError, TraceStore};

@@ -4,7 +4,6 @@ mod completions;
 mod convert;
 mod diff;
 mod flame;
-mod gzip;
 mod memory;
 mod merge;
 mod path;

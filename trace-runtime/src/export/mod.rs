@@ -1,4 +1,4 @@
-//! Traces written as the files that other tools open.
+//! Writes traces as files for other tools.
 //!
 //! | format | type | opens in |
 //! |---|---|---|
@@ -9,11 +9,12 @@
 //! | flame graph, as SVG | `FlameGraph`, with the feature `flamegraph` | a browser |
 //! | tables of entries and of ops by shape | `parquet`, with the feature of that name | `DuckDB`, Polars, Spark, `DataFusion` |
 //! | op tables as CSV | [`CsvTable`] | spreadsheets |
-//! | the described JSON | [`TraceJson`] | this crate |
+//! | the JSON of this crate | [`TraceJson`] | [`read`](crate::read) |
 //!
-//! Each takes any [`TraceView`] and writes as it goes. Those that show entries hold next to nothing beside
-//! the trace; speedscope, whose threads come one after the other, holds 4 bytes an entry. Those that are
-//! sums over the trace (stacks, pictures, op tables) hold up to 48 bytes per entry while they add up.
+//! [`write_file`] picks the format by the file's ending. Each exporter takes any [`TraceView`] and writes
+//! while it walks the trace. Exports of entries need almost no memory beside the trace; speedscope, which has
+//! one thread after another, needs 4 bytes per entry. Exports of sums over the trace (stacks, pictures, op
+//! tables) need up to 48 bytes per entry.
 //!
 //! ```
 //! use trace_runtime::RecordedExecutionTrace;
@@ -31,8 +32,11 @@ mod csv;
 mod file;
 #[cfg(feature = "flamegraph")]
 mod flame_graph;
+#[cfg(feature = "gzip")]
+mod gzip;
 mod json_text;
 mod memory_curve;
+mod output_file;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod part;
@@ -48,6 +52,9 @@ pub use csv::CsvTable;
 pub use file::{check_event_limit, event_count, write, write_ranks, write_split, write_with};
 #[cfg(feature = "flamegraph")]
 pub use flame_graph::FlameGraph;
+#[cfg(feature = "gzip")]
+pub use gzip::Gzip;
+pub use output_file::{FileFormat, OutputFile, write_file};
 pub use perfetto::PerfettoTrace;
 pub use speedscope::Speedscope;
 pub use trace_json::TraceJson;
@@ -56,6 +63,9 @@ use crate::model::{EntryView, TraceView};
 use std::io;
 
 /// A file format that a trace can be written in.
+///
+/// `&dyn Exporter` and `Box<dyn Exporter>` are exporters too. To write a file, use [`write_file`] for the
+/// format of the file's ending, or [`write()`] for a given exporter.
 pub trait Exporter {
     /// Writes the whole trace to `out`. Exporters buffer; `out` need not.
     fn export(&self, trace: &dyn TraceView, out: &mut dyn io::Write) -> io::Result<()>;
@@ -63,19 +73,48 @@ pub trait Exporter {
     /// The usual ending of a file of this format, without the first dot: `json`, `svg`.
     fn extension(&self) -> &'static str;
 
-    /// How many events a file may have before the format's viewers give up on it; none where size is
-    /// no concern. [`write`](fn@write) refuses more, and [`write_split`] spreads them over several files.
+    /// The number of events that the viewers of the format open in one file; `None` for no limit.
+    /// [`write`](fn@write) refuses more, and [`write_split`] writes several files.
     fn event_limit(&self) -> Option<usize> {
         None
     }
 
-    /// How many events an entry takes, at most.
+    /// The largest number of events that an entry can need.
     fn events_of(&self, _trace: &dyn TraceView, _entry: &EntryView<'_>) -> usize {
         1
     }
 
-    /// How many events take what an allocator said once.
+    /// The number of events per allocation or free.
     fn events_of_memory(&self) -> usize {
         0
     }
 }
+
+/// Pointers to an exporter are exporters.
+macro_rules! forward_to_exporter {
+    ($($pointer:ty),*) => {$(
+        impl<E: Exporter + ?Sized> Exporter for $pointer {
+            fn export(&self, trace: &dyn TraceView, out: &mut dyn io::Write) -> io::Result<()> {
+                (**self).export(trace, out)
+            }
+
+            fn extension(&self) -> &'static str {
+                (**self).extension()
+            }
+
+            fn event_limit(&self) -> Option<usize> {
+                (**self).event_limit()
+            }
+
+            fn events_of(&self, trace: &dyn TraceView, entry: &EntryView<'_>) -> usize {
+                (**self).events_of(trace, entry)
+            }
+
+            fn events_of_memory(&self) -> usize {
+                (**self).events_of_memory()
+            }
+        }
+    )*};
+}
+
+forward_to_exporter!(&E, Box<E>);

@@ -1,23 +1,26 @@
-//! Files that are complete or not there.
+//! Files that are replaced only when their new content is complete.
 
 use super::error::TraceError;
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, BufWriter, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Writes a file that takes its name only once `fill` is done with it. What is no file but has a name,
-/// a pipe or a terminal, is written to as it is.
+/// Writes a file under another name beside its own, and renames it when `fill` returns. An old file is
+/// kept if anything fails. Pipes, terminals and devices are written directly.
 pub(crate) fn write_whole(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), TraceError> {
     let written = match fs::metadata(path) {
-        Ok(there) if there.is_dir() => {
+        Ok(existing) if existing.is_dir() => {
             let error = TraceError::directory("name a file in it");
             return Err(error.in_file(path));
         }
-        Ok(there) if !there.is_file() => write_through(path, fill),
-        _ => write_renamed(path, fill),
+        Ok(existing) if !existing.is_file() => write_through(path, fill),
+        Ok(existing) => write_renamed(path, Some(existing.permissions()), fill),
+        Err(_) => write_renamed(path, None, fill),
     };
     written.map_err(|error| TraceError::write(path, error))
 }
@@ -33,21 +36,95 @@ fn write_through(
 
 fn write_renamed(
     path: &Path,
+    permissions: Option<fs::Permissions>,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    // Behind a link lies the file that is meant.
+    // A link stays a link: the file that it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut partial = target.as_os_str().to_owned();
-    partial.push(".partial");
+    let (temporary, created) = create_beside(&target)?;
     let written = (|| {
-        let mut writer = BufWriter::new(File::create(&partial)?);
+        let mut writer = BufWriter::new(created);
         fill(&mut writer)?;
         writer.into_inner()?;
-        fs::rename(&partial, &target)
+        if let Some(permissions) = permissions {
+            fs::set_permissions(&temporary, permissions)?;
+        }
+        fs::rename(&temporary, &target)
     })();
     if written.is_err() {
-        // Nothing more can be done about a leftover than to say why it is there.
-        drop(fs::remove_file(&partial));
+        // The error of writing is the one to report, not that of cleaning up.
+        drop(fs::remove_file(&temporary));
     }
     written
+}
+
+/// Creates a file in the directory of `target` whose name no other process can predict or have taken, so
+/// that two writers of one file do not mix and a link placed in advance is not followed.
+fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
+    const ATTEMPTS: u32 = 16;
+    let random = RandomState::new();
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let mut name = OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{:016x}.partial", random.hash_one(attempt)));
+        let partial = target.with_file_name(name);
+        match File::options().write(true).create_new(true).open(&partial) {
+            Ok(file) => return Ok((partial, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("whole-file-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_failed_write_keeps_the_old_file_and_leaves_nothing_else() {
+        let folder = folder("failed");
+        let path = folder.join("run.json");
+        fs::write(&path, "old").unwrap();
+        let failed = write_whole(&path, |file| {
+            file.write_all(b"new")?;
+            Err(io::Error::other("disk full"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn two_writers_of_one_file_use_different_names() {
+        let folder = folder("two");
+        let path = folder.join("run.json");
+        let (first, _) = create_beside(&path).unwrap();
+        let (second, _) = create_beside(&path).unwrap();
+        assert_ne!(first, second);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_replaced_file_keeps_its_permissions() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = folder("permissions");
+        let path = folder.join("run.json");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        write_whole(&path, |file| file.write_all(b"new")).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -85,11 +85,11 @@ impl Serialize for JsonEntries<'_> {
         let JsonTrace { trace, threads, .. } = self.0;
         let mut list = serializer.serialize_seq(Some(trace.entry_count()))?;
         let mut threads = threads.borrow_mut();
-        let mut last = None;
+        let mut thread = None;
         for view in trace.views() {
-            if view.thread() != last {
-                last = view.thread();
-                threads.extend(last);
+            if view.thread() != thread {
+                thread = view.thread();
+                threads.extend(thread);
             }
             match view.as_owned() {
                 Some(entry) => list.serialize_element(entry)?,

@@ -1,14 +1,17 @@
 //! Compresses the output of any exporter with gzip.
 
+use super::Exporter;
+use crate::model::{EntryView, TraceView};
 use flate2::{Compression, write::GzEncoder};
 use std::io::{self, Write};
-use trace_runtime::TraceView;
-use trace_runtime::export::Exporter;
-use trace_runtime::model::EntryView;
 
-pub(super) struct Gzip<'a>(pub(super) &'a dyn Exporter);
+/// An exporter whose output is compressed with gzip, at the level that favours speed.
+///
+/// Perfetto, speedscope, HTA and [`read`](crate::read) with a decoder open compressed files.
+#[derive(Debug, Clone, Copy)]
+pub struct Gzip<E>(pub E);
 
-impl Exporter for Gzip<'_> {
+impl<E: Exporter> Exporter for Gzip<E> {
     fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
         let mut out = GzEncoder::new(out, Compression::fast());
         self.0.export(trace, &mut out)?;

@@ -1,0 +1,228 @@
+//! Writes a trace to a file in the format that the file's ending names.
+
+use super::{
+    ChromeTrace, CollapsedStacks, CsvTable, Exporter, PerfettoTrace, Speedscope, TraceJson,
+};
+use crate::model::whole_file::write_whole;
+use crate::model::{TraceError, TraceErrorKind, TraceView};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// A file format, named by the ending of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FileFormat {
+    /// [`TraceJson`].
+    Json,
+    /// [`ChromeTrace`].
+    Chrome,
+    /// [`PerfettoTrace`].
+    Perfetto,
+    /// [`Speedscope`].
+    Speedscope,
+    /// [`CollapsedStacks`].
+    Collapsed,
+    /// [`CsvTable::ByShape`].
+    Csv,
+    /// `FlameGraph`, with the feature `flamegraph`.
+    Svg,
+    /// `ParquetEntries`, with the feature `parquet`.
+    Parquet,
+    /// `ParquetShapes`, with the feature `parquet`.
+    ParquetShapes,
+}
+
+/// A longer ending comes before one that it ends in.
+const ENDINGS: [(&str, FileFormat); 13] = [
+    (".speedscope.json", FileFormat::Speedscope),
+    (".chrome.json", FileFormat::Chrome),
+    (".pt.trace.json", FileFormat::Chrome),
+    (".json", FileFormat::Json),
+    (".pftrace", FileFormat::Perfetto),
+    (".perfetto-trace", FileFormat::Perfetto),
+    (".collapsed", FileFormat::Collapsed),
+    (".folded", FileFormat::Collapsed),
+    (".svg", FileFormat::Svg),
+    (".csv", FileFormat::Csv),
+    (".shapes.parquet", FileFormat::ParquetShapes),
+    (".parquet", FileFormat::Parquet),
+    (".pq", FileFormat::Parquet),
+];
+
+impl FileFormat {
+    /// The endings that name a format, with their dot. `.gz` may follow each.
+    pub fn endings() -> impl Iterator<Item = (&'static str, FileFormat)> {
+        ENDINGS.into_iter()
+    }
+
+    /// The format of a file name, by its ending without `.gz`; upper and lower case are the same.
+    ///
+    /// # Errors
+    /// [`UnknownFormat`](TraceErrorKind::UnknownFormat), with a list of all endings.
+    pub fn of(path: impl AsRef<Path>) -> Result<FileFormat, TraceError> {
+        let path = path.as_ref();
+        let name = lower_case(path);
+        let plain = name.strip_suffix(".gz").unwrap_or(&name);
+        let found = ENDINGS.iter().find(|(ending, _)| plain.ends_with(ending));
+        found.map(|&(_, format)| format).ok_or_else(|| {
+            let known = ENDINGS.map(|(ending, _)| format!("`{ending}`")).join(", ");
+            unknown_format(format!(
+                "the ending of the file name is not that of a format; use one of {known}, \
+                 and `.gz` after it to compress"
+            ))
+            .in_file(path)
+        })
+    }
+
+    /// The exporter of the format.
+    ///
+    /// # Errors
+    /// [`UnknownFormat`](TraceErrorKind::UnknownFormat) if this build does not have the format's feature.
+    pub fn exporter(self) -> Result<Box<dyn Exporter>, TraceError> {
+        Ok(match self {
+            FileFormat::Json => Box::new(TraceJson),
+            FileFormat::Chrome => Box::new(ChromeTrace::new()),
+            FileFormat::Perfetto => Box::new(PerfettoTrace),
+            FileFormat::Speedscope => Box::new(Speedscope),
+            FileFormat::Collapsed => Box::new(CollapsedStacks),
+            FileFormat::Csv => Box::new(CsvTable::ByShape),
+            #[cfg(feature = "flamegraph")]
+            FileFormat::Svg => Box::new(super::FlameGraph::new()),
+            #[cfg(not(feature = "flamegraph"))]
+            FileFormat::Svg => return Err(without_feature("flame graphs", "flamegraph")),
+            #[cfg(feature = "parquet")]
+            FileFormat::Parquet => Box::new(super::parquet::ParquetEntries),
+            #[cfg(feature = "parquet")]
+            FileFormat::ParquetShapes => Box::new(super::parquet::ParquetShapes),
+            #[cfg(not(feature = "parquet"))]
+            FileFormat::Parquet | FileFormat::ParquetShapes => {
+                return Err(without_feature("Parquet", "parquet"));
+            }
+        })
+    }
+}
+
+/// A file to write a trace to, checked before there is a trace: its ending names a format that this build
+/// can write, and its directory exists.
+///
+/// Make one at the start of a long run, so that a mistake in the path is found then and not at the end.
+/// [`write_file`] makes one and writes at once.
+///
+/// ```
+/// use trace_runtime::RecordedExecutionTrace;
+/// use trace_runtime::export::OutputFile;
+/// use trace_runtime::model::TraceErrorKind;
+///
+/// let file = OutputFile::new(std::env::temp_dir().join("run.pftrace"))?;
+/// file.write(&RecordedExecutionTrace::new())?;
+///
+/// let error = OutputFile::new("run.txt").unwrap_err();
+/// assert_eq!(error.kind(), TraceErrorKind::UnknownFormat);
+/// # Ok::<(), trace_runtime::TraceError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputFile {
+    path: PathBuf,
+    format: FileFormat,
+}
+
+impl OutputFile {
+    /// Checks the path.
+    ///
+    /// # Errors
+    /// [`UnknownFormat`](TraceErrorKind::UnknownFormat) for an ending that names no format of this build,
+    /// [`Directory`](TraceErrorKind::Directory) for a directory, and [`Write`](TraceErrorKind::Write) if the
+    /// file's directory does not exist.
+    pub fn new(path: impl Into<PathBuf>) -> Result<OutputFile, TraceError> {
+        let path = path.into();
+        if path.is_dir() {
+            return Err(TraceError::directory("name a file in it").in_file(&path));
+        }
+        let folder = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let message = format!(
+                "cannot be written: there is no directory `{}`; create it first",
+                folder.display()
+            );
+            return Err(TraceError::new(TraceErrorKind::Write, message).in_file(&path));
+        }
+        let format = FileFormat::of(&path)?;
+        let file = OutputFile { path, format };
+        file.exporter()?;
+        Ok(file)
+    }
+
+    /// Writes the trace. The file is written under another name beside its own and renamed when it is
+    /// complete, so an old file is never left half overwritten.
+    ///
+    /// The whole trace is written, also if it has more events than the viewers of the format open: a trace
+    /// that is too long for a viewer is better than none. [`write`](super::write()) refuses instead.
+    ///
+    /// # Errors
+    /// [`Write`](TraceErrorKind::Write).
+    pub fn write(&self, trace: &dyn TraceView) -> Result<(), TraceError> {
+        let exporter = self.exporter()?;
+        write_whole(&self.path, |file| exporter.export(trace, file))
+    }
+
+    /// The path as given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The format that the ending names.
+    pub fn format(&self) -> FileFormat {
+        self.format
+    }
+
+    fn exporter(&self) -> Result<Box<dyn Exporter>, TraceError> {
+        self.format
+            .exporter()
+            .and_then(|exporter| compressed(&self.path, exporter))
+            .map_err(|error| error.in_file(&self.path))
+    }
+}
+
+/// Writes a trace to a file in the format of its ending: `.json`, `.chrome.json`, `.pftrace`, `.collapsed`,
+/// `.speedscope.json`, `.csv`, `.svg`, `.parquet`, and others in [`FileFormat::endings`]; compressed if `.gz`
+/// follows, with the feature `gzip`.
+///
+/// See [`OutputFile`] for the guarantees and errors, and to check the path in advance.
+pub fn write_file(trace: &dyn TraceView, path: impl Into<PathBuf>) -> Result<(), TraceError> {
+    OutputFile::new(path)?.write(trace)
+}
+
+/// The exporter with gzip around it, if the path asks for that.
+#[cfg_attr(
+    feature = "gzip",
+    expect(clippy::unnecessary_wraps, reason = "fails only without the feature")
+)]
+fn compressed(path: &Path, exporter: Box<dyn Exporter>) -> Result<Box<dyn Exporter>, TraceError> {
+    let is_gzip = |extension: &OsStr| extension.eq_ignore_ascii_case("gz");
+    if !path.extension().is_some_and(is_gzip) {
+        return Ok(exporter);
+    }
+    #[cfg(feature = "gzip")]
+    return Ok(Box::new(super::Gzip(exporter)));
+    #[cfg(not(feature = "gzip"))]
+    Err(without_feature("gzip", "gzip"))
+}
+
+#[cfg(not(all(feature = "gzip", feature = "parquet", feature = "flamegraph")))]
+fn without_feature(format: &str, feature: &str) -> TraceError {
+    unknown_format(format!(
+        "this build cannot write {format}; enable the feature `{feature}` of `trace-runtime`, \
+         or use another ending"
+    ))
+}
+
+fn unknown_format(message: String) -> TraceError {
+    TraceError::new(TraceErrorKind::UnknownFormat, message)
+}
+
+fn lower_case(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().to_ascii_lowercase()
+}
