@@ -21,9 +21,9 @@ pub use text::{Colour, TextStyle, wrapped};
 
 use crate::analyze::findings::{Facts, Tables, find};
 use crate::analyze::{
-    Activity, CategoryTime, Collective, CriticalPath, Findings, LiveMemory, MachinePeaks,
-    OpOutcomes, OpRow, OpTables, RooflinePoint, SELECTED_KEY, StepTable, UntrustedOp, activity_of,
-    collectives, critical_path, device_sets, live_memory, outcomes, overhead_ns, roofline,
+    Activity, CategoryTime, CausalModel, Collective, CriticalPath, Findings, LiveMemory,
+    MachinePeaks, OpOutcomes, OpRow, OpTables, RooflinePoint, SELECTED_KEY, StepTable, UntrustedOp,
+    activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns, roofline,
     step_table, too_short_to_trust,
 };
 use crate::model::json_struct::json_struct;
@@ -157,7 +157,8 @@ impl Report {
             }
         }
         let ranks: BTreeSet<_> = threads.iter().filter_map(|(rank, _)| *rank).collect();
-        let critical_path = critical_path(trace);
+        let causal = CausalModel::new(trace);
+        let critical_path = causal.critical_path();
         let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
         let findings = find(&Facts::of(
             trace,
@@ -167,6 +168,8 @@ impl Report {
                 categorised: &categorised,
                 devices: &devices,
                 collectives: &collectives,
+                idle_causes: &causal.idle_causes(),
+                launches: &causal.launches(),
                 untrusted: &untrusted,
                 overhead_ns: overhead,
             },

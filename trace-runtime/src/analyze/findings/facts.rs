@@ -1,6 +1,7 @@
 //! What the rules look at: the tables of a trace, and the time that counts.
 
 use super::super::categories::Categorised;
+use super::super::causal::{DeviceIdle, LaunchSummary};
 use super::super::collectives::Collective;
 use super::super::communication::CommunicationRule;
 use super::super::device_activity::DeviceSets;
@@ -27,6 +28,8 @@ pub(crate) struct Tables<'a> {
     pub(crate) categorised: &'a Categorised,
     pub(crate) devices: &'a [DeviceSets],
     pub(crate) collectives: &'a [Collective],
+    pub(crate) idle_causes: &'a [DeviceIdle],
+    pub(crate) launches: &'a [LaunchSummary],
     pub(crate) untrusted: &'a [UntrustedOp],
     pub(crate) overhead_ns: Option<u64>,
 }
@@ -62,7 +65,7 @@ impl<'a> Facts<'a> {
             (Whole::Ops, tables.ops.iter().fold(0, sum))
         };
         let hosts = HostTimelines::of(trace);
-        let idle = idle_times(tables.devices, &windows, &hosts);
+        let idle = idle_times(tables.devices, &windows, &hosts, tables.idle_causes);
         Facts {
             exposed: exposed(trace, tables.devices, &windows),
             run_dry: run_dry_ns(trace, &idle),

@@ -1,5 +1,6 @@
-//! Rule: a device is idle while the host is busy with something else.
+//! Rule: a device is idle, because the host is busy with something else or for another reason.
 
+use super::super::causal::IdleClass;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind, NAMED_PARTS};
 use super::idle::IdleTime;
@@ -31,9 +32,14 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     ops.sort_by_key(|op| std::cmp::Reverse(op.1));
     let in_ops: u64 = devices.iter().map(IdleTime::in_host_ops_ns).sum();
     let outside_ns = idle_ns.saturating_sub(mean(in_ops, devices.len()));
-    // A trace of a device alone does not show what the host did.
+    let class = |class: IdleClass| {
+        let of_all = devices.iter().filter_map(|one| one.classes.get(&class));
+        mean(of_all.sum(), devices.len())
+    };
+    // The time of a launch is the host's too. A trace of a device alone does not show what the host did.
+    let by_host = class(IdleClass::NothingLaunched) + class(IdleClass::LaunchDelay);
     let known = !ops.is_empty();
-    let kind = if known {
+    let kind = if known && by_host >= idle_ns / 2 {
         FindingKind::HostBound
     } else {
         FindingKind::DeviceIdle
@@ -61,6 +67,18 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         1 => format!("{} is idle {idle} of the time", most.device),
         count => format!("{count} devices are idle {idle} of the time on average"),
     };
+    let mut classes: Vec<(IdleClass, f64)> = IdleClass::ALL
+        .map(|one| (one, facts.share(class(one))))
+        .into();
+    classes.retain(|class| class.1 >= 0.01);
+    if classes.len() > 1 {
+        classes.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let text: Vec<String> = classes
+            .iter()
+            .map(|(class, share)| format!("{} {}", class.name(), percent(*share)))
+            .collect();
+        let _ = write!(finding.sentence, " ({})", text.join(", "));
+    }
     if !host.is_empty() {
         let host = host.join(" and ");
         let _ = write!(finding.sentence, "; meanwhile the host is {host}");

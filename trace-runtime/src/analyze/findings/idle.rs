@@ -1,5 +1,6 @@
 //! What the host ran at each moment, and while a device was idle.
 
+use super::super::causal::{DeviceIdle, IdleClass};
 use super::super::device_activity::DeviceSets;
 use super::super::device_time::is_accelerator;
 use super::super::intervals::Intervals;
@@ -15,6 +16,8 @@ pub(crate) struct IdleTime {
     pub(crate) device: String,
     pub(crate) idle_ns: u64,
     pub(crate) idle: Intervals,
+    /// By class, with the time before the first and after the last work of the device as nothing launched.
+    pub(crate) classes: BTreeMap<IdleClass, u64>,
     /// Host ops that ran meanwhile, longest first.
     pub(crate) host_ops: Vec<(String, u64)>,
 }
@@ -72,13 +75,18 @@ pub(crate) fn idle_times(
     devices: &[DeviceSets],
     windows: &BTreeMap<Option<u32>, Intervals>,
     hosts: &HostTimelines<'_>,
+    causes: &[DeviceIdle],
 ) -> Vec<IdleTime> {
     let accelerators = devices.iter().filter(|one| one.is_accelerator());
     accelerators
         .map(|device| {
             let window = windows.get(&device.rank).cloned().unwrap_or_default();
             let idle = window.difference(&device.busy);
+            let within = causes
+                .iter()
+                .find(|one| (one.rank, &one.device) == (device.rank, &device.device));
             IdleTime {
+                classes: classes(idle.length(), within),
                 rank: device.rank,
                 device: device.device.clone(),
                 idle_ns: idle.length(),
@@ -87,6 +95,22 @@ pub(crate) fn idle_times(
             }
         })
         .collect()
+}
+
+/// The idle time by class. The classes of a device are known for its span, which may be longer or shorter
+/// than the time that counts: what is left over is time in which nothing was launched.
+fn classes(idle_ns: u64, within: Option<&DeviceIdle>) -> BTreeMap<IdleClass, u64> {
+    let mut left = idle_ns;
+    let mut classes = BTreeMap::new();
+    for class in IdleClass::ALL {
+        if class != IdleClass::NothingLaunched {
+            let ns = within.map_or(0, |one| one.of(class)).min(left);
+            left -= ns;
+            classes.insert(class, ns);
+        }
+    }
+    classes.insert(IdleClass::NothingLaunched, left);
+    classes
 }
 
 /// A stretch in which one host op was the most recent one of its rank.

@@ -1,5 +1,6 @@
 //! Rule: the host takes longer to launch kernels than the device takes to run them.
 
+use super::super::causal::LaunchSummary;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
 use crate::units::{count, duration, percent, prose};
@@ -27,10 +28,11 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let (kernel_ns, between_ns) = (mean(busy, kernels), mean(idle_ns, per_device));
-    // The time between two kernels is the host's only if the host launched them.
-    let launched: u64 = facts.tables.ops.iter().map(|row| row.device_self_ns).sum();
-    let launches_known = launched > busy / 2;
-    if kernel_ns > SHORT_NS || between_ns < 2 * kernel_ns || !launches_known {
+    if kernel_ns > SHORT_NS || between_ns < 2 * kernel_ns {
+        return Vec::new();
+    }
+    let summaries = facts.tables.launches;
+    if summaries.is_empty() || !summaries.iter().all(LaunchSummary::is_launch_bound) {
         return Vec::new();
     }
     // With one launch for two kernels, half of the time between them would go away.

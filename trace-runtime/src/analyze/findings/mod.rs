@@ -23,6 +23,7 @@ mod too_short;
 pub(crate) use facts::{Facts, Tables};
 pub use finding::{Finding, FindingKind, FindingPart, Findings, Whole};
 
+use super::causal::CausalModel;
 use super::collectives::collectives;
 use super::device_activity::device_sets;
 use super::op_table::OpTables;
@@ -53,6 +54,7 @@ const RULES: [Rule; 12] = [
 /// are not needed.
 pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
     let tables = OpTables::of(trace);
+    let causal = CausalModel::new(trace);
     let ops = tables.by_op();
     let overhead = overhead_ns(trace);
     let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
@@ -64,6 +66,8 @@ pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
             categorised: &tables.categorised(),
             devices: &device_sets(trace),
             collectives: &collectives(trace),
+            idle_causes: &causal.idle_causes(),
+            launches: &causal.launches(),
             untrusted: &untrusted,
             overhead_ns: overhead,
         },
