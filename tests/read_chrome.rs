@@ -257,7 +257,11 @@ fn ranks_devices_and_names_come_from_the_header_and_from_metadata_events() {
     assert!(trace.views().all(|view| view.rank() == Some(3)));
     let names: Vec<_> = trace
         .views()
-        .map(|view| trace.thread_name(view.thread().unwrap()).unwrap())
+        .map(|view| {
+            trace
+                .thread_name(view.rank(), view.thread().unwrap())
+                .unwrap()
+        })
         .collect();
     assert_eq!(
         names,

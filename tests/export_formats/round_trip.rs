@@ -133,7 +133,7 @@ fn a_chrome_trace_with_rows_of_devices_is_read_back_entry_for_entry() {
     let back = read::from_slice(text.as_bytes()).unwrap();
     let store = TraceStore::try_from(&trace).unwrap();
     assert_eq!(to_the_nanosecond(&back), to_the_nanosecond(&store));
-    assert_eq!(back.thread_name(1), Some("main"));
+    assert_eq!(back.thread_name(Some(0), 1), Some("main"));
 }
 
 #[test]

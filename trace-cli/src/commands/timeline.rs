@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{input, output};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use trace_runtime::analyze::Intervals;
+use trace_runtime::analyze::{Intervals, thread_labels};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 use trace_runtime::{TraceStore, TraceView as _};
 
@@ -73,15 +73,12 @@ fn lanes(trace: &TraceStore) -> Vec<Lane> {
         .map(|(rank, _)| rank)
         .collect::<std::collections::BTreeSet<_>>()
         .len();
+    let labels = thread_labels(trace);
     let mut lanes: Vec<Lane> = threads
         .into_iter()
         .map(|((rank, thread), spans)| {
-            let named = thread.and_then(|thread| trace.thread_name(thread));
-            let name = match (named, thread) {
-                (Some(name), _) => printable(name),
-                (None, Some(thread)) => format!("thread {thread}"),
-                (None, None) => "no thread".to_owned(),
-            };
+            let label = labels.get(&(rank, thread)).map(String::as_str);
+            let name = printable(label.unwrap_or_default());
             Lane {
                 name: match rank {
                     Some(rank) if ranks > 1 => format!("{rank}: {name}"),

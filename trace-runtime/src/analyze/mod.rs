@@ -38,6 +38,7 @@ mod step_of;
 mod step_range;
 mod step_table;
 mod summaries;
+mod thread_labels;
 mod trust;
 
 pub use analyzer::TraceAnalyzer;
@@ -70,4 +71,5 @@ pub(crate) use step_range::SELECTED_KEY;
 pub use step_range::{StepRange, restrict_to_steps, steps_after_warm_up};
 pub use step_table::{StepDifference, StepRow, StepTable, step_table};
 pub use summaries::{CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary};
+pub use thread_labels::{ThreadKey, thread_labels};
 pub use trust::{UntrustedOp, overhead_ns, too_short_to_trust};

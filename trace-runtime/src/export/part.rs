@@ -147,8 +147,8 @@ impl TraceView for TracePart<'_> {
         self.trace.metadata()
     }
 
-    fn thread_name(&self, thread: u64) -> Option<&str> {
-        self.trace.thread_name(thread)
+    fn thread_name(&self, rank: Option<u32>, thread: u64) -> Option<&str> {
+        self.trace.thread_name(rank, thread)
     }
 
     fn memory_events(&self) -> Box<dyn Iterator<Item = MemoryEvent<'_>> + '_> {

@@ -2,7 +2,7 @@
 
 use super::Exporter;
 use super::json_text::{comma, number, printable};
-use super::timeline::{Timeline, row_name};
+use super::timeline::Timeline;
 use super::tracks::{Closed, Request, Tracks};
 use crate::model::wire::chrome::{STEP_PREFIX, text};
 use crate::model::{EntryView, TraceStep, TraceView};
@@ -32,7 +32,7 @@ impl Exporter for Speedscope {
               \"exporter\":\"trace-runtime\",\"activeProfileIndex\":0,\"profiles\":[",
         )?;
         for positions in timeline.by_thread() {
-            file.thread(trace, &timeline, &positions)?;
+            file.thread(&timeline, &positions)?;
         }
         file.steps(trace.steps(), &timeline)?;
         if file.profiles == 0 {
@@ -63,12 +63,7 @@ struct File<'a, W> {
 }
 
 impl<'a, W: Write> File<'a, W> {
-    fn thread(
-        &mut self,
-        trace: &dyn TraceView,
-        timeline: &Timeline<'a>,
-        positions: &[u32],
-    ) -> io::Result<()> {
+    fn thread(&mut self, timeline: &Timeline<'a>, positions: &[u32]) -> io::Result<()> {
         let mut lanes: Vec<Lane> = Vec::new();
         let (mut tracks, mut closed) = (Tracks::new(), Vec::new());
         for &position in positions {
@@ -78,7 +73,7 @@ impl<'a, W: Write> File<'a, W> {
                 lanes[gone.track as usize].close(&mut self.out, gone)?;
             }
             if place.first_on_track {
-                let name = profile_name(trace, &span.view, place.lane);
+                let name = profile_name(timeline, &span.view, place.lane);
                 if place.track == 0 {
                     self.begin_profile(&name)?;
                 }
@@ -262,8 +257,8 @@ impl<'a> Frames<'a> {
     }
 }
 
-fn profile_name(trace: &dyn TraceView, view: &EntryView<'_>, lane: u32) -> String {
-    let row = row_name(trace, view, lane);
+fn profile_name(timeline: &Timeline<'_>, view: &EntryView<'_>, lane: u32) -> String {
+    let row = timeline.row_name(view, lane);
     match view.rank() {
         Some(rank) => format!("rank {rank}: {row}"),
         None => row,

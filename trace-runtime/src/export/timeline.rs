@@ -1,7 +1,8 @@
 //! The entries of a trace in the order in which a viewer meets them, on a clock that starts at zero.
 
+use crate::analyze::thread_labels;
 use crate::model::{EntryView, TraceView};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 /// What must be known of a whole trace before its first entry is written.
@@ -14,6 +15,7 @@ pub(super) struct Timeline<'a> {
     origin_ns: i64,
     ranks: BTreeSet<Option<u32>>,
     handed_off: HashSet<usize>,
+    labels: BTreeMap<(Option<u32>, Option<u64>), String>,
 }
 
 /// An entry and its place in time, in nanoseconds since the first moment of the trace.
@@ -33,6 +35,7 @@ impl<'a> Timeline<'a> {
             origin_ns: 0,
             ranks: BTreeSet::new(),
             handed_off: HashSet::new(),
+            labels: thread_labels(trace),
         };
         let (mut last, mut sorted) = (i64::MIN, true);
         for view in trace.views() {
@@ -54,6 +57,16 @@ impl<'a> Timeline<'a> {
             timeline.sort();
         }
         timeline
+    }
+
+    /// The name of a row of a thread; rows after the first hold what overlaps.
+    pub(super) fn row_name(&self, view: &EntryView<'_>, lane: u32) -> String {
+        let label = self.labels.get(&(view.rank(), view.thread()));
+        let mut label = label.cloned().unwrap_or_default();
+        if lane > 0 {
+            let _ = write!(label, " (overlapping {lane})");
+        }
+        label
     }
 
     /// All entries, earliest first; a parent comes before children that begin with it.
@@ -161,20 +174,6 @@ impl ThreadKey {
             thread: view.thread(),
         }
     }
-}
-
-/// How the rows of a thread are called; rows after the first hold what overlaps.
-pub(super) fn row_name(trace: &dyn TraceView, view: &EntryView<'_>, lane: u32) -> String {
-    let name = view.thread().and_then(|thread| trace.thread_name(thread));
-    let mut label = match (name, view.thread()) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(thread)) => format!("thread {thread}"),
-        (None, None) => "ops".to_owned(),
-    };
-    if lane > 0 {
-        let _ = write!(label, " (overlapping {lane})");
-    }
-    label
 }
 
 /// Whether an entry ran on a device other than the host.

@@ -5,9 +5,10 @@ use super::error::TraceError;
 use super::in_parallel::in_parallel;
 use super::memory::{EventLines, events_in};
 use super::runtime_call::CallLines;
+use super::thread_names::{name_in, names_as_metadata};
 use super::view::{EntryStorage as _, TraceView};
 use super::wire::json::JsonContent;
-use super::wire::metadata::{MEMORY_EVENTS, RUNTIME_CALLS, thread_name};
+use super::wire::metadata::{MEMORY_EVENTS, RUNTIME_CALLS};
 use super::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
 use std::collections::HashMap;
 
@@ -65,8 +66,10 @@ fn with_facts(
     builder.total_us = Some(total_us);
     let mut store = builder.finish();
     for thread in &mut store.threads {
-        let key = thread.id.map(thread_name);
-        thread.name = key.and_then(|key| store.metadata.get(&key).cloned());
+        let name = thread
+            .id
+            .and_then(|id| name_in(&store.metadata, thread.rank, id));
+        thread.name = name.map(str::to_owned);
     }
     store
 }
@@ -74,10 +77,12 @@ fn with_facts(
 impl From<&TraceStore> for RecordedExecutionTrace {
     fn from(store: &TraceStore) -> Self {
         let mut metadata = store.metadata.clone();
-        for thread in &store.threads {
-            if let (Some(id), Some(name)) = (thread.id, &thread.name) {
-                metadata.insert(thread_name(id), name.clone());
-            }
+        let threads = store
+            .threads
+            .iter()
+            .filter_map(|thread| Some((thread.rank, thread.id?, thread.name.as_deref())));
+        for (key, name) in names_as_metadata(threads) {
+            metadata.insert(key, name.to_owned());
         }
         if !store.memory.is_empty() {
             metadata.insert(MEMORY_EVENTS.to_owned(), EventLines(store).to_string());

@@ -22,6 +22,7 @@ mod select;
 pub(crate) mod store;
 mod stored_entry;
 mod tensor_view;
+pub(crate) mod thread_names;
 mod trace;
 pub(crate) mod trace_step;
 pub(crate) mod view;

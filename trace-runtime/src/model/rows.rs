@@ -116,10 +116,13 @@ impl TraceStoreBuilder {
         self.threads[thread.0 as usize].id
     }
 
-    /// Names the threads with this number, of whichever rank.
-    pub(crate) fn name_threads(&mut self, id: u64, name: &str) {
-        for thread in self.threads.iter_mut().filter(|one| one.id == Some(id)) {
-            thread.name = Some(name.to_owned());
+    /// Names the thread with this number of a rank. No rank counts as rank 0: an export has one process for both.
+    pub(crate) fn name_thread(&mut self, rank: Option<u32>, id: u64, name: &str) {
+        let rank = rank.unwrap_or(0);
+        for thread in &mut self.threads {
+            if thread.id == Some(id) && thread.rank.unwrap_or(0) == rank {
+                thread.name = Some(name.to_owned());
+            }
         }
     }
 

@@ -203,10 +203,10 @@ impl TraceView for TraceStore {
         &self.metadata
     }
 
-    fn thread_name(&self, thread: u64) -> Option<&str> {
+    fn thread_name(&self, rank: Option<u32>, thread: u64) -> Option<&str> {
         self.threads
             .iter()
-            .find(|known| known.id == Some(thread) && known.name.is_some())
+            .find(|known| known.id == Some(thread) && known.rank == rank)
             .and_then(|known| known.name.as_deref())
     }
 

@@ -6,9 +6,9 @@ use super::runtime_call::{Launch, RuntimeCall, calls_in, launches_in};
 use super::signature::Role;
 use super::stored_entry::StoredEntry;
 use super::tensor_view::Tensors;
+use super::thread_names::name_in;
 use super::trace::RecordedExecutionTrace;
 use super::trace_step::TraceStep;
-use super::wire::metadata;
 use super::{OpKind, Outcome, TraceStore};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -49,8 +49,8 @@ pub trait TraceView: sealed::Sealed {
     /// Facts about the run: what recorded it, on which machine, what was dropped.
     fn metadata(&self) -> &HashMap<String, String>;
 
-    /// The name of a thread, if it has one.
-    fn thread_name(&self, thread: u64) -> Option<&str>;
+    /// The name of a thread of a rank, if it has one. Ranks number their threads on their own.
+    fn thread_name(&self, rank: Option<u32>, thread: u64) -> Option<&str>;
 
     /// Allocations and frees during the run, in order of time. Empty if the allocator was not traced.
     fn memory_events(&self) -> Box<dyn Iterator<Item = MemoryEvent<'_>> + '_>;
@@ -179,10 +179,8 @@ impl TraceView for RecordedExecutionTrace {
         &self.metadata
     }
 
-    fn thread_name(&self, thread: u64) -> Option<&str> {
-        self.metadata
-            .get(&metadata::thread_name(thread))
-            .map(String::as_str)
+    fn thread_name(&self, rank: Option<u32>, thread: u64) -> Option<&str> {
+        name_in(&self.metadata, rank, thread)
     }
 
     fn memory_events(&self) -> Box<dyn Iterator<Item = MemoryEvent<'_>> + '_> {

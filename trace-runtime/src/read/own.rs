@@ -29,7 +29,8 @@ pub(super) struct OwnTrace {
     ranks: HashMap<Box<[u8]>, Option<u32>, FastHash>,
     signatures: HashMap<Box<[u8]>, SignatureIndex, FastHash>,
     key: Vec<u8>,
-    names: Vec<(u64, String)>,
+    /// The names of threads, with the process of each.
+    names: Vec<(Box<[u8]>, u64, String)>,
     events: usize,
     failed: Option<TraceError>,
 }
@@ -90,8 +91,9 @@ impl OwnTrace {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        for (thread, name) in &self.names {
-            self.builder.name_threads(*thread, name);
+        for (pid, thread, name) in &self.names {
+            let rank = self.ranks.get(pid).copied().flatten();
+            self.builder.name_thread(rank, *thread, name);
         }
         self.builder.sort_by_step();
         Ok(self.builder.finish())
@@ -121,7 +123,7 @@ impl OwnTrace {
             (b"M", chrome::THREAD_NAME) => {
                 let OwnArgs { thread, exact, .. } = event.args;
                 if let (Some(thread), Ok(name)) = (thread.number(), from_json_string(exact)) {
-                    self.names.push((thread, name));
+                    self.names.push((event.pid.0.into(), thread, name));
                 }
                 Ok(())
             }

@@ -105,7 +105,7 @@ impl<'a> Lanes<'a> {
                     rank: key.0,
                     thread: key.1,
                     device: None,
-                    name: key.1.and_then(|thread| trace.thread_name(thread)),
+                    name: key.1.and_then(|thread| trace.thread_name(key.0, thread)),
                 });
                 lanes.all.len() as u32 - 1
             });
@@ -137,7 +137,7 @@ impl<'a> Lanes<'a> {
         if let Some(&known) = self.by_thread.get(&key) {
             return known;
         }
-        let name = key.1.and_then(|thread| trace.thread_name(thread));
+        let name = key.1.and_then(|thread| trace.thread_name(key.0, thread));
         // Readers name the rows of interpreter frames and runtime calls after the thread of the ops.
         let repeats = name.is_some_and(|name| {
             name.ends_with(", python") || (name.ends_with(", runtime") && !calls)

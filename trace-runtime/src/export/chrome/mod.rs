@@ -9,7 +9,7 @@ mod rows;
 
 use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, allocated};
-use super::timeline::{ThreadKey, Timeline, off_host, row_name};
+use super::timeline::{ThreadKey, Timeline, off_host};
 use crate::model::{EntryView, TraceView};
 use device_rows::DeviceRows;
 use events::Events;
@@ -96,8 +96,10 @@ impl Exporter for ChromeTrace {
                 devices.end(&mut events, &mut rows, gone)?;
             }
             if at.place.first_on_track {
-                let label = row_name(trace, &view, at.place.lane);
-                let name = view.thread().and_then(|thread| trace.thread_name(thread));
+                let label = timeline.row_name(&view, at.place.lane);
+                let name = view
+                    .thread()
+                    .and_then(|thread| trace.thread_name(view.rank(), thread));
                 events.name_thread(at.row, &view, &label, name)?;
             }
             events.op(at, &view)?;

@@ -7,7 +7,7 @@ mod protobuf;
 
 use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, Sample, allocated};
-use super::timeline::{ThreadKey, Timeline, row_name};
+use super::timeline::{ThreadKey, Timeline};
 use super::tracks::{Closed, Request, Tracks};
 use crate::model::wire::chrome::{STEP_PREFIX, text};
 use crate::model::{EntryView, TraceStep, TraceView};
@@ -52,7 +52,7 @@ impl Exporter for PerfettoTrace {
             if place.first_on_track {
                 let group = file.rank(view.rank())?;
                 let uuid = file.new_uuid();
-                let name = row_name(trace, &view, place.lane);
+                let name = timeline.row_name(&view, place.lane);
                 file.packets.track(uuid, Some(group), &name)?;
                 uuid_of.push(uuid);
             }

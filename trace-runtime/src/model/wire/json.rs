@@ -9,6 +9,7 @@ use crate::model::error::{TraceError, TraceErrorKind};
 use crate::model::json_struct::{Read, Wire};
 use crate::model::memory::EventLines;
 use crate::model::runtime_call::CallLines;
+use crate::model::thread_names::names_as_metadata;
 use crate::model::trace_step::{TraceStep, WireStep};
 use crate::model::{RecordedTraceEntry, TraceView};
 use serde::Deserializer;
@@ -36,7 +37,7 @@ pub(crate) struct JsonTrace<'a> {
     /// The metadata as they are, if they contain everything that is not an entry.
     complete_metadata: Option<&'a HashMap<String, String>>,
     /// The threads of the entries written so far, for the names of threads in the metadata.
-    threads: RefCell<BTreeSet<u64>>,
+    threads: RefCell<BTreeSet<(Option<u32>, u64)>>,
 }
 
 impl<'a> JsonTrace<'a> {
@@ -87,9 +88,10 @@ impl Serialize for JsonEntries<'_> {
         let mut threads = threads.borrow_mut();
         let mut thread = None;
         for view in trace.views() {
-            if view.thread() != thread {
-                thread = view.thread();
-                threads.extend(thread);
+            let own = view.thread().map(|thread| (view.rank(), thread));
+            if own != thread {
+                thread = own;
+                threads.extend(own);
             }
             match view.as_owned() {
                 Some(entry) => list.serialize_element(entry)?,
@@ -118,10 +120,12 @@ impl Serialize for JsonMetadata<'_> {
             .iter()
             .map(|(key, value)| (key.into(), Fact::Text(value)))
             .collect();
-        for &thread in threads.borrow().iter() {
-            if let Some(name) = trace.thread_name(thread) {
-                facts.insert(metadata::thread_name(thread).into(), Fact::Text(name));
-            }
+        let threads = threads.borrow();
+        let named = threads
+            .iter()
+            .map(|&(rank, thread)| (rank, thread, trace.thread_name(rank, thread)));
+        for (key, name) in names_as_metadata(named) {
+            facts.insert(key.into(), Fact::Text(name));
         }
         // These may be of the whole trace where this one is a part of it.
         facts.remove(metadata::MEMORY_EVENTS);
