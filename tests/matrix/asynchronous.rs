@@ -383,6 +383,10 @@ async fn uses_a_part(x: (Tensor, Permit<'_>), state: &Cell<&'static str>) -> &'s
     state.get()
 }
 
+#[allow(
+    unused_variables,
+    reason = "the parameter lives, and is used in an option"
+)]
 #[traced_op(meta(held = permit.0.get()))]
 async fn uses_it_in_an_option(permit: Permit<'_>, state: &Cell<&'static str>) -> &'static str {
     Yield::default().await;

@@ -208,6 +208,15 @@ fn attributes(x: &Tensor) -> usize {
 }
 
 #[traced_op]
+#[track_caller]
+fn called_from(early: bool) -> u32 {
+    if early {
+        return std::panic::Location::caller().line();
+    }
+    std::panic::Location::caller().line()
+}
+
+#[traced_op]
 unsafe fn dangerous(x: *const f32) -> f32 {
     unsafe { *x }
 }
@@ -396,4 +405,13 @@ fn qualifiers_stay() {
         let sum = recorded(&["vectorised(f32[2]) @cpu"], || unsafe { vectorised(&x) });
         assert_eq!(sum, 3.0);
     }
+}
+
+#[test]
+fn a_function_knows_its_caller() {
+    recorded(&["called_from()", "called_from()"], || {
+        let here = line!();
+        let callers = [called_from(true), called_from(false)];
+        assert_eq!(callers, [here + 1; 2]);
+    });
 }

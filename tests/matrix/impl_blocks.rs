@@ -1,7 +1,7 @@
 //! The attribute on a whole `impl`.
 
 use crate::support::{Tensor, block_on, recorded, tensor};
-use trace_runtime::traced_op;
+use trace_runtime::{RecordedTraceEntry, traced_op};
 
 pub struct Net<T> {
     weight: T,
@@ -151,4 +151,102 @@ fn the_blocks_options_are_the_methods_defaults() {
             .iter()
             .all(|entry| entry.meta["part"] == "net")
     );
+}
+
+mod renamed {
+    use crate::support::Tensor;
+    use trace_runtime::traced_op as trace;
+
+    pub struct Pool;
+
+    #[trace(kind = compute, meta(block = 1))]
+    impl Pool {
+        #[trace(skip)]
+        pub fn left_out(&self, x: &Tensor) -> usize {
+            x.dims.len()
+        }
+
+        #[trace]
+        pub fn once(&self, x: &Tensor) -> usize {
+            x.dims.len()
+        }
+
+        #[trace(kind = io, skip(y))]
+        pub fn with_options(&self, x: &Tensor, y: &Tensor) -> usize {
+            x.dims.len() + y.dims.len()
+        }
+
+        #[cfg_attr(all(), trace(skip))]
+        pub fn left_out_on_a_condition(&self, x: &Tensor) -> usize {
+            x.dims.len()
+        }
+
+        #[inline]
+        #[cfg_attr(any(), trace(skip))]
+        pub fn recorded_on_a_condition(&self, x: &Tensor) -> usize {
+            x.dims.len()
+        }
+
+        #[cfg_attr(all(), inline, trace(name = "renamed"))]
+        pub fn options_on_a_condition(&self, x: &Tensor) -> usize {
+            x.dims.len()
+        }
+
+        #[cfg_attr(all(), allow(unused))]
+        #[doc = "Attributes of the compiler are not in the way."]
+        #[must_use]
+        pub async fn later(&mut self, x: &Tensor) -> usize {
+            x.dims.len()
+        }
+    }
+
+    pub struct Generic<T>(pub T);
+
+    #[trace(name = "Named", crate = ::trace_runtime)]
+    impl<T: Default> Generic<T> {
+        #[cfg_attr(any(), trace(skip))]
+        pub fn make(x: &Tensor) -> Self {
+            let _ = x;
+            Generic(T::default())
+        }
+    }
+}
+
+#[test]
+fn the_attribute_has_any_name_inside_a_block() {
+    let t = tensor([2]);
+    let mut pool = renamed::Pool;
+    recorded(&[], || pool.left_out(&t) + pool.left_out_on_a_condition(&t));
+    let (_, trace) = trace_runtime::record(|| {
+        pool.once(&t);
+        pool.with_options(&t, &t);
+        pool.recorded_on_a_condition(&t);
+        pool.options_on_a_condition(&t);
+        block_on(pool.later(&t))
+    });
+    if cfg!(feature = "enabled") {
+        let entry = |entry: &RecordedTraceEntry| {
+            let kind = entry.kind.map(|kind| kind.to_string());
+            (
+                entry.operation.clone(),
+                entry.input_shapes.len(),
+                kind.unwrap_or_default(),
+            )
+        };
+        let entries: Vec<_> = trace.entries.iter().map(entry).collect();
+        let expected = [
+            ("Pool::once", 1, "compute"),
+            ("Pool::with_options", 1, "io"),
+            ("Pool::recorded_on_a_condition", 1, "compute"),
+            ("renamed", 1, "compute"),
+            ("Pool::later", 1, "compute"),
+        ];
+        let expected =
+            expected.map(|(name, inputs, kind)| (name.to_owned(), inputs, kind.to_owned()));
+        assert_eq!(entries, expected);
+        assert!(trace.entries.iter().all(|entry| entry.meta["block"] == "1"));
+    }
+    recorded(&["Named::make(bf16[2]) @cuda:0"], || {
+        renamed::Generic::<u8>::make(&t).0
+    });
 }

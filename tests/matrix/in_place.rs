@@ -290,3 +290,88 @@ fn self_is_an_output_where_the_body_surely_keeps_it() {
     );
     assert!(kept.is_some());
 }
+
+/// Errors that borrow, without a lifetime where they are named.
+struct Borrowed<'a>(&'a mut f32);
+struct Named<'a> {
+    rest: &'a [f32],
+}
+
+#[allow(elided_lifetimes_in_paths, mismatched_lifetime_syntaxes)]
+mod hidden_lifetimes {
+    use super::{Borrowed, Named};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+    use trace_runtime::traced_op;
+
+    #[traced_op]
+    pub fn written(x: &mut Vec<f32>) -> Result<(), Borrowed<'_>> {
+        x.first_mut().map_or(Ok(()), |first| Err(Borrowed(first)))
+    }
+
+    #[traced_op]
+    pub fn hidden(x: &mut Vec<f32>) -> Result<(), Borrowed> {
+        x.first_mut().map_or(Ok(()), |first| Err(Borrowed(first)))
+    }
+
+    #[traced_op]
+    pub fn hidden_after_return(x: &mut Vec<f32>) -> Result<usize, Named> {
+        if x.is_empty() {
+            return Ok(0);
+        }
+        Err(Named { rest: &x[1..] })
+    }
+
+    #[traced_op]
+    pub fn poisoned(x: &mut Mutex<Vec<f32>>) -> Result<(), PoisonError<MutexGuard<Vec<f32>>>> {
+        x.lock()?.push(1.0);
+        Ok(())
+    }
+
+    // Two references: an error without a lifetime borrows from neither.
+    #[traced_op]
+    pub fn two(x: &mut Vec<f32>, y: &[f32]) -> Result<(), Plain> {
+        x.extend(y);
+        Ok(())
+    }
+
+    #[traced_op]
+    pub fn generic<E>(x: &mut Vec<f32>, error: Option<E>) -> Result<(), E> {
+        x.push(1.0);
+        error.map_or(Ok(()), Err)
+    }
+
+    #[traced_op]
+    pub fn known(x: &mut Vec<f32>) -> Result<(), std::io::Error> {
+        x.push(1.0);
+        Ok(())
+    }
+
+    pub struct Plain;
+}
+
+#[test]
+fn an_error_may_borrow_without_a_lifetime_in_sight() {
+    use hidden_lifetimes::*;
+    let mut x = vec![1.0, 2.0];
+    recorded(&["written(f32[2]) @cpu !error"], || {
+        written(&mut x).map_err(|error| *error.0 = 3.0).is_ok()
+    });
+    recorded(&["hidden(f32[2]) @cpu !error"], || {
+        hidden(&mut x).map_err(|error| *error.0 = 3.0).is_ok()
+    });
+    recorded(&["hidden_after_return(f32[2]) @cpu !error"], || {
+        hidden_after_return(&mut x)
+            .map_err(|error| error.rest.len())
+            .is_ok()
+    });
+    recorded(&["poisoned(f32[1]) @cpu"], || {
+        poisoned(&mut std::sync::Mutex::new(vec![1.0])).is_ok()
+    });
+    recorded(&["two(f32[2], f32[1]) -> f32[3] @cpu"], || {
+        two(&mut x, &[1.0]).is_ok()
+    });
+    recorded(&["generic(f32[3]) -> f32[4] @cpu"], || {
+        generic::<()>(&mut x, None).is_ok()
+    });
+    recorded(&["known(f32[4]) -> f32[5] @cpu"], || known(&mut x).is_ok());
+}

@@ -327,3 +327,53 @@ fn traits_are_named_by_type_and_defaults_by_trait() {
     ];
     recorded(&lines, || (items.next(), items.next()));
 }
+
+trait Go {
+    fn go(&self) -> usize;
+}
+
+impl Go for (f32, Vec<f32>) {
+    #[traced_op]
+    fn go(&self) -> usize {
+        self.1.len()
+    }
+}
+
+impl Go for [Vec<f32>; 2] {
+    #[traced_op]
+    fn go(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Go for fn(Vec<f32>) -> Vec<f32> {
+    #[traced_op]
+    fn go(&self) -> usize {
+        1
+    }
+}
+
+#[traced_op]
+impl Go for (Vec<f32>, f32) {
+    fn go(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Go for &mut dyn Iterator<Item = Vec<f32>> {
+    #[traced_op]
+    fn go(&self) -> usize {
+        1
+    }
+}
+
+#[test]
+fn a_type_without_a_name_is_not_named_by_its_parts() {
+    recorded(&["go(f32[0]) @cpu"], || (1.0, vec![]).go());
+    recorded(&["go(f32[0], f32[0]) @cpu"], || [vec![], vec![]].go());
+    recorded(&["go()"], || ((|x| x) as fn(Vec<f32>) -> Vec<f32>).go());
+    recorded(&["go(f32[0]) @cpu"], || (vec![], 1.0).go());
+    recorded(&["Iterator::go()"], || {
+        (&mut std::iter::empty() as &mut dyn Iterator<Item = Vec<f32>>).go()
+    });
+}

@@ -144,6 +144,15 @@ fn optional_closure(some: bool) -> Option<impl Fn(&Tensor) -> usize> {
     some.then_some(|x: &Tensor| x.dims.len())
 }
 
+trait Kernel: Fn(&Tensor) -> usize {}
+impl<F: Fn(&Tensor) -> usize> Kernel for F {}
+
+#[traced_op]
+fn impl_closure_by_another_trait(by: usize) -> impl Kernel {
+    let by = by + 1;
+    move |x| x.dims.len() * by
+}
+
 #[traced_op]
 fn impl_iterator(x: &[f32]) -> impl Iterator<Item = f32> + '_ {
     x.iter().map(|x| x * 2.0)
@@ -331,6 +340,10 @@ fn what_the_compiler_infers_it_still_infers() {
         recorded(&["impl_closure()"], || impl_closure(2.0))(2.0),
         4.0
     );
+    let kernel = recorded(&["impl_closure_by_another_trait()"], || {
+        impl_closure_by_another_trait(1)
+    });
+    assert_eq!(kernel(&t), 2);
     assert_eq!(
         recorded(
             &["impl_closure_of_a_reference()"],

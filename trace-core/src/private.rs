@@ -11,6 +11,8 @@ pub use crate::{DType, Device, OpKind, TensorSink};
 pub use std::any::type_name;
 pub use std::boxed::Box;
 pub use std::option::Option::{None, Some};
+// For methods with an unknown attribute in an annotated `impl`.
+pub use trace_macros::traced_op_core as traced_op;
 
 /// Runs a body that contains `return`. The bound `FnOnce` allows the body to return a reborrow of what it captures.
 #[inline]

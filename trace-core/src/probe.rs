@@ -29,7 +29,7 @@ pub fn outcome<T: ?Sized>(value: &T) -> OfResult<'_, T> {
 /// Describes the value in a successful result: `success(&x).__describe(|value, sink| …)`.
 #[inline]
 pub fn success<T: ?Sized>(result: &T) -> Success<'_, T> {
-    Success(Infallible(result))
+    Success(SuccessOfOption(Infallible(result)))
 }
 
 macro_rules! chain {
@@ -59,7 +59,9 @@ chain! {
     OfResultSlices -> OfAnyResult;
     OfAnyResult -> Probe;
 
-    Success -> Infallible;
+    // One impl each: on a type with an error in it, two would be reported as ambiguous.
+    Success -> SuccessOfOption;
+    SuccessOfOption -> Infallible;
 }
 
 #[derive(Debug)]
@@ -103,24 +105,26 @@ impl<'a, T: ?Sized> OfAnything<'a, T> {
 impl<'a, T, E> Success<'a, Result<T, E>> {
     #[inline]
     pub fn __describe<F: FnOnce(&T, &mut TensorSink)>(
-        self,
+        &self,
         describe: F,
     ) -> impl Describe + use<'a, T, E, F> {
-        move |sink: &mut TensorSink| match self.0.0 {
+        let result = self.0.0.0;
+        move |sink: &mut TensorSink| match result {
             Ok(value) => describe(value, sink),
             Err(_) => sink.__failed(),
         }
     }
 }
 
-impl<'a, T> Success<'a, Option<T>> {
+impl<'a, T> SuccessOfOption<'a, Option<T>> {
     #[inline]
     pub fn __describe<F: FnOnce(&T, &mut TensorSink)>(
-        self,
+        &self,
         describe: F,
     ) -> impl Describe + use<'a, T, F> {
+        let result = self.0.0;
         move |sink: &mut TensorSink| {
-            if let Some(value) = self.0.0 {
+            if let Some(value) = result {
                 describe(value, sink);
             }
         }

@@ -1,7 +1,6 @@
 async fn all_reduce(x: Tensor, group: &Group) -> Result<Tensor, Error> {
     let returns = ::trace_runtime::__private::Returns::<Result<Tensor, Error>>::TYPE;
-    let (op, result): (::trace_runtime::__private::AsyncOp, Result<Tensor, Error>) = ::trace_runtime::__private::starting(move ||
-        {
+    let (op, result) = ::trace_runtime::__private::starting(move || {
             let op = ::trace_runtime::__private::begin_async(
                 "all_reduce",
                 ::trace_runtime::__private::None,

@@ -160,13 +160,17 @@ fn name_of_type(owner: &str) -> Option<&str> {
         owner
     };
     let ty = ty
-        .trim_start_matches(['&', '('])
+        .trim_start_matches('&')
         .trim_start_matches("mut ")
+        .trim_start_matches("(dyn ")
         .trim_start_matches("dyn ");
-    let ty = ty.split('<').next()?;
+    let ty = ty.split(['<', ' ', ')']).next()?;
     let name = ty.rsplit("::").next()?;
-    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    (is_name && !name.is_empty()).then_some(name)
+    // A tuple, an array, a function pointer: named by one of its parts, it would be taken for that type.
+    let is_name = ty
+        .chars()
+        .all(|c| c.is_alphanumeric() || c == '_' || c == ':');
+    (is_name && !name.is_empty() && !ty.starts_with("fn(")).then_some(name)
 }
 
 #[cfg(test)]
@@ -193,6 +197,14 @@ mod tests {
         assert_eq!(
             name_of_method("<[f32] as net::nn::Layer>::forward"),
             "forward"
+        );
+        assert_eq!(
+            name_of_method("<(f32, alloc::vec::Vec<f32>) as net::Layer>::forward"),
+            "forward"
+        );
+        assert_eq!(
+            name_of_method("<(dyn net::Layer + 'static) as net::Run>::forward"),
+            "Layer::forward"
         );
         assert_eq!(name_of_method("forward"), "forward");
     }

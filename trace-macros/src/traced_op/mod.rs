@@ -2,9 +2,10 @@
 //!
 //! Three stages. [`validate`] reads the attribute and the item and reports every mistake; [`plan`] decides how
 //! each function is recorded; [`emit`] writes the plan as tokens. Only the first stage can reject user code.
-//! [`signature`], [`types`] and [`body`] answer questions about tokens and are used by the first two.
+//! [`signature`], [`types`], [`borrows`] and [`body`] answer questions about tokens and are used by the first two.
 
 mod body;
+mod borrows;
 mod emit;
 mod paths;
 mod plan;

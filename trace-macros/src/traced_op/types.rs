@@ -1,5 +1,6 @@
 //! Questions about the tokens of a type: what may be a tensor, a failure, a future or a borrow.
 
+use super::borrows::may_borrow;
 use super::paths::ends_in;
 use super::signature::any_token;
 use proc_macro2::{TokenStream, TokenTree};
@@ -118,7 +119,15 @@ impl ResultKind {
 pub(crate) fn result_kind(sig: &Signature) -> ResultKind {
     match &sig.output {
         ReturnType::Default => ResultKind::Scalar,
-        ReturnType::Type(_, ty) => kind_of(ty),
+        ReturnType::Type(_, ty) => match kind_of(ty) {
+            // A `Result` without a second argument is an alias, and its error is named elsewhere.
+            ResultKind::FallibleScalar
+                if error_of(ty).is_some_and(|error| may_borrow(error, sig)) =>
+            {
+                ResultKind::Anything
+            }
+            kind => kind,
+        },
     }
 }
 
@@ -150,11 +159,10 @@ fn kind_of(ty: &Type) -> ResultKind {
             }
         }
         Type::Path(path) if ends_in(&path.path, "Result") => {
-            let mut arguments = type_arguments(&path.path);
-            let is_scalar = arguments
+            let is_scalar = type_arguments(&path.path)
                 .next()
                 .is_none_or(|ty| kind_of(ty) == ResultKind::Scalar);
-            if is_scalar && arguments.all(is_free_of_lifetimes) {
+            if is_scalar {
                 ResultKind::FallibleScalar
             } else {
                 ResultKind::Anything
@@ -165,7 +173,15 @@ fn kind_of(ty: &Type) -> ResultKind {
     }
 }
 
-fn type_arguments(path: &Path) -> impl Iterator<Item = &Type> {
+/// `E` of `Result<T, E>`.
+fn error_of(ty: &Type) -> Option<&Type> {
+    match without_groups(ty) {
+        Type::Path(path) => type_arguments(&path.path).nth(1),
+        _ => None,
+    }
+}
+
+pub(super) fn type_arguments(path: &Path) -> impl Iterator<Item = &Type> {
     let arguments = match path.segments.last().map(|segment| &segment.arguments) {
         Some(PathArguments::AngleBracketed(arguments)) => Some(&arguments.args),
         _ => None,
@@ -194,14 +210,6 @@ pub(crate) fn is_scalar(ty: &Type) -> bool {
         Type::Reference(reference) => is_scalar(&reference.elem),
         _ => false,
     }
-}
-
-fn is_free_of_lifetimes(ty: &Type) -> bool {
-    !any_token(ty.to_token_stream(), &|token| match token {
-        TokenTree::Punct(punct) => matches!(punct.as_char(), '\'' | '&'),
-        TokenTree::Ident(ident) => ident == "impl",
-        _ => false,
-    })
 }
 
 fn mentions(ty: &Type, words: &[&str]) -> bool {

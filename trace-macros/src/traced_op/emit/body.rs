@@ -1,6 +1,7 @@
 //! Writes the body of an op as an expression.
 
-use crate::traced_op::plan::{Captures, Form, OpPlan, Reborrow};
+use crate::traced_op::plan::op_plan::{Captures, Form, OpPlan};
+use crate::traced_op::plan::output::Reborrow;
 use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::format_ident;
 

@@ -23,7 +23,8 @@ macro_rules! hygienic {
 mod body;
 mod tensors;
 
-use super::plan::{Captures, Form, MemberPlan, Name, OpPlan, Plan};
+use super::plan::op_plan::{Captures, Form, Name, OpPlan};
+use super::plan::{MemberPlan, Plan};
 use super::validate::item::{Function, ImplBlock};
 use body::{Reborrows, after, owned, run};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
@@ -33,6 +34,7 @@ use tensors::{Outcome, inputs, outputs, outputs_of_reference};
 pub(crate) fn item(plan: &Plan) -> TokenStream {
     match plan {
         Plan::Function(op) => function(op),
+        Plan::Untouched(function) => function.as_written(),
         Plan::Impl(block, members) => impl_block(block, members),
     }
 }
@@ -41,6 +43,7 @@ fn impl_block(block: &ImplBlock, members: &[MemberPlan]) -> TokenStream {
     let members = members.iter().map(|member| match member {
         MemberPlan::Op(op) => function(op),
         MemberPlan::Function(function) => function.as_written(),
+        MemberPlan::Annotated(function, attribute) => function.with_attribute(attribute),
         MemberPlan::Other(item) => quote!(#item),
     });
     block.around(members)
@@ -149,7 +152,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
 /// ```text
 /// async fn load(mut path: Path) -> Tensor {
 ///     let returns = Returns::<Tensor>::TYPE;
-///     let (op, result): (AsyncOp, Tensor) = starting(move || {
+///     let (op, result) = starting(move || {
 ///         let op = begin_async("load", None, probe(&path).__tensors());
 ///         (op, async move {
 ///             if false { let _ = &path; return returns.unreached(); }
@@ -213,15 +216,15 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
         Some(_) => outputs(op, &Outcome::value()),
         None => outputs(op, &Outcome::unit()),
     };
-    let (binding, ty, result) = match ty {
-        Some(ty) => (hygienic!(result), ty, Some(hygienic!(result))),
-        None => (hygienic!(_unit), hygienic!(()), None),
+    let (binding, result) = match ty {
+        Some(_) => (hygienic!(result), Some(hygienic!(result))),
+        None => (hygienic!(_), None),
     };
     hygienic! {
         #returns
         #before
         #begin
-        let (op, #binding): (#private::AsyncOp, #ty) = #run.await;
+        let (op, #binding) = #run.await;
         #sync
         #private::AsyncOp::end(op, #outputs);
         #result

@@ -3,7 +3,8 @@
 //! Tensors are passed as values that describe themselves only while recording. A closure would do the same for three
 //! times the compile time, so there is one only where the user wrote an expression, or a type hides a tuple.
 
-use crate::traced_op::plan::{Input, OpPlan, Output};
+use crate::traced_op::plan::op_plan::{Input, OpPlan};
+use crate::traced_op::plan::output::Output;
 use crate::traced_op::signature::Passed;
 use crate::traced_op::types::{ResultKind, Search};
 use crate::traced_op::validate::function::Device;

@@ -5,17 +5,29 @@ use super::item::{Function, ImplBlock, Member};
 use super::mistakes::{Mistakes, did_you_mean};
 use super::options::{Given, Options, Skip};
 use crate::traced_op::signature;
-use syn::{Expr, ExprLit, ImplItem, Lit};
+use proc_macro2::TokenStream;
+use std::rc::Rc;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, ExprLit, ImplItem, Lit, Meta, Path, Token};
 
 /// An `impl` block whose methods can be recorded.
 pub(crate) struct CheckedImpl {
     /// The block without its members.
     pub(crate) block: ImplBlock,
+    /// The options of the block, as written.
+    pub(crate) options: TokenStream,
+    pub(crate) root: Option<Rc<Path>>,
+    /// The word in front of each method's name.
+    pub(crate) type_name: Option<String>,
     pub(crate) members: Vec<CheckedMember>,
 }
 
 pub(crate) enum CheckedMember {
     Recorded(Box<CheckedFunction>),
+    /// A method with an attribute of an unknown name, which may be this macro's. It gets an attribute of its own, which
+    /// is expanded after the unknown one.
+    Delegated(Box<Function>),
     /// A method that is left as written.
     Untouched(Box<Function>),
     Other(Box<ImplItem>),
@@ -25,6 +37,7 @@ impl CheckedImpl {
     /// What this returns is used only if `mistakes` is empty in the end.
     pub(crate) fn new(
         mut block: ImplBlock,
+        written: TokenStream,
         defaults: &Options,
         mistakes: &mut Mistakes,
     ) -> CheckedImpl {
@@ -38,14 +51,73 @@ impl CheckedImpl {
                 if is_left_out(&own, &function, is_annotated, mistakes) {
                     return CheckedMember::Untouched(Box::new(function));
                 }
+                if !is_annotated && function.attrs.iter().any(may_be_ours) {
+                    return CheckedMember::Delegated(Box::new(function));
+                }
                 let options = own.over(defaults, &function);
                 let checked = CheckedFunction::new(function, options, type_name.clone(), mistakes);
                 CheckedMember::Recorded(Box::new(checked))
             }
         });
         let members = members.collect();
-        CheckedImpl { block, members }
+        CheckedImpl {
+            block,
+            options: written,
+            root: defaults.krate.as_ref().map(|root| root.value.clone()),
+            type_name,
+            members,
+        }
     }
+}
+
+/// Attributes of the compiler and its tools; a macro of the same name would be ambiguous.
+const BUILT_IN: [&str; 26] = [
+    "allow",
+    "automatically_derived",
+    "cfg",
+    "clippy",
+    "cold",
+    "coverage",
+    "deny",
+    "deprecated",
+    "diagnostic",
+    "doc",
+    "expect",
+    "export_name",
+    "forbid",
+    "inline",
+    "link_section",
+    "miri",
+    "must_use",
+    "naked",
+    "no_mangle",
+    "optimize",
+    "rustdoc",
+    "rustfmt",
+    "target_feature",
+    "track_caller",
+    "unsafe",
+    "warn",
+];
+
+/// Whether an attribute may be `traced_op` under another name, or on a condition.
+fn may_be_ours(attr: &Attribute) -> bool {
+    if attr.path().is_ident("cfg_attr") {
+        let Meta::List(list) = &attr.meta else {
+            return false;
+        };
+        let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
+        return parser.parse2(list.tokens.clone()).map_or(true, |metas| {
+            metas.iter().skip(1).any(|meta| !is_built_in(meta.path()))
+        });
+    }
+    !is_built_in(attr.path())
+}
+
+fn is_built_in(path: &Path) -> bool {
+    path.segments
+        .first()
+        .is_some_and(|first| BUILT_IN.iter().any(|name| first.ident == name))
 }
 
 /// Checks the options of the block. Returns the word in front of each method's name.
@@ -167,6 +239,7 @@ impl Options {
             meta,
             sync,
             krate,
+            block: _,
         } = self;
         name.is_some()
             || kind.is_some()
@@ -181,7 +254,7 @@ impl Options {
     }
 
     /// A method's own options, completed by those of the block.
-    fn over(mut self, defaults: &Options, function: &Function) -> Options {
+    pub(crate) fn over(mut self, defaults: &Options, function: &Function) -> Options {
         self.kind = self.kind.or_else(|| defaults.kind.clone());
         self.device = self.device.or_else(|| defaults.device.clone());
         self.sync = self.sync.or_else(|| defaults.sync.clone());

@@ -3,6 +3,7 @@
 //! Signatures are parsed strictly and bodies are kept as tokens: a half-typed body still expands in an editor, and
 //! a long one costs no time.
 
+use super::options::BLOCK;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
@@ -78,6 +79,35 @@ impl Item {
 impl Function {
     pub(crate) fn as_written(&self) -> TokenStream {
         self.with_body(&self.body)
+    }
+
+    /// Removes the attribute that an annotated `impl` has put on this method, and returns its options.
+    pub(crate) fn take_block_attribute(&mut self) -> Option<TokenStream> {
+        let is_of_block = |attr: &Attribute| match &attr.meta {
+            syn::Meta::List(list) => {
+                ends_in(&list.path, "traced_op")
+                    && matches!(list.tokens.clone().into_iter().next(),
+                        Some(TokenTree::Ident(key)) if key == BLOCK)
+            }
+            _ => false,
+        };
+        let at = self.attrs.iter().position(is_of_block)?;
+        match self.attrs.remove(at).meta {
+            syn::Meta::List(list) => Some(list.tokens),
+            _ => None,
+        }
+    }
+
+    /// The function as written, with one more attribute after its own.
+    pub(crate) fn with_attribute(&self, attribute: &TokenStream) -> TokenStream {
+        let Function {
+            attrs,
+            vis,
+            modifiers: FnModifiers { defaultness, .. },
+            sig,
+            body,
+        } = self;
+        quote!(#(#attrs)* #attribute #vis #defaultness #sig #body)
     }
 
     /// The same function around another body.

@@ -25,7 +25,20 @@ pub(crate) struct Options {
     pub(crate) meta: Option<Given<Vec<Meta>>>,
     pub(crate) sync: Option<Given<Rc<Expr>>>,
     pub(crate) krate: Option<Given<Rc<Path>>>,
+    /// Given by the attribute of an `impl` to the attribute that it puts on a method; not for users.
+    pub(crate) block: Option<Given<Block>>,
 }
+
+/// What a method gets from the annotated `impl` around it.
+pub(crate) struct Block {
+    /// The word in front of the method's name.
+    pub(crate) type_name: Option<String>,
+    /// The options of the block, as written.
+    pub(crate) options: TokenStream,
+}
+
+/// The key of [`Options::block`].
+pub(crate) const BLOCK: &str = "__block";
 
 /// An option's value, and its key, where a mistake in the option is reported.
 #[derive(Clone)]
@@ -128,6 +141,7 @@ impl Options {
                 key,
                 shared(word(input, "path::to::trace_runtime")),
             ),
+            BLOCK => set(&mut self.block, key, |_| Block::parse(input)),
             written => {
                 let message = match did_you_mean(written, KEYS) {
                     Some(hint) => format!("`{written}` is not an option of `traced_op`{hint}"),
@@ -143,6 +157,20 @@ impl Options {
             mistakes.at(&key, format_args!("`{key}` is given twice; keep one"));
         }
         Ok(())
+    }
+}
+
+impl Block {
+    /// Reads `("Linear", kind = compute, …)`.
+    fn parse(input: ParseStream<'_>) -> syn::Result<Block> {
+        let content;
+        parenthesized!(content in input);
+        let type_name = content.parse::<LitStr>()?.value();
+        content.parse::<Option<Token![,]>>()?;
+        Ok(Block {
+            type_name: (!type_name.is_empty()).then_some(type_name),
+            options: content.parse()?,
+        })
     }
 }
 

@@ -1,33 +1,17 @@
-//! Stage 2: decides how each function is recorded. Nothing here can fail.
+//! How one function is recorded.
 
-use super::body;
-use super::paths;
-use super::paths::ends_in;
-use super::signature::{self, Access, Binding, Passed};
-use super::types::{self, ResultKind, Returns, Search};
-use super::validate::CheckedItem;
-use super::validate::function::{CheckedFunction, Device};
-use super::validate::impl_block::CheckedMember;
-use super::validate::item::{Function, ImplBlock};
-use super::validate::options::Meta;
+use super::output::{Output, Reborrow};
+use crate::traced_op::paths::ends_in;
+use crate::traced_op::signature::{self, Access, Binding, Passed};
+use crate::traced_op::types::{self, ResultKind, Returns, Search};
+use crate::traced_op::validate::function::{CheckedFunction, Device};
+use crate::traced_op::validate::item::Function;
+use crate::traced_op::validate::options::Meta;
+use crate::traced_op::{body, paths};
 use proc_macro2::{Ident, Span, TokenStream};
 use std::rc::Rc;
 use syn::ext::IdentExt;
-use syn::{Expr, ExprLit, ImplItem, Lit, LitStr};
-
-/// How an annotated item is recorded.
-pub(crate) enum Plan {
-    Function(Box<OpPlan>),
-    Impl(ImplBlock, Vec<MemberPlan>),
-}
-
-/// How one member of an annotated `impl` is recorded.
-pub(crate) enum MemberPlan {
-    Op(Box<OpPlan>),
-    /// A method that is left as written.
-    Function(Box<Function>),
-    Other(Box<ImplItem>),
-}
+use syn::{Expr, ExprLit, Lit, LitStr};
 
 /// How one function is recorded.
 pub(crate) struct OpPlan {
@@ -76,32 +60,6 @@ pub(crate) enum Input {
     Expression(Expr),
 }
 
-/// Where the op's outputs are.
-pub(crate) enum Output {
-    /// In the result.
-    Result,
-    /// In the parameters that the body wrote to.
-    InPlace(Vec<InPlace>),
-    /// In the expressions of `output(…)`.
-    Given(Vec<Expr>),
-}
-
-/// A `&mut` parameter that is read again after the body.
-pub(crate) struct InPlace {
-    pub(crate) ident: Ident,
-    pub(crate) cfgs: TokenStream,
-    pub(crate) search: Search,
-    /// The body gets a reborrow under the same name, which it may move. `self` cannot be bound again.
-    pub(crate) reborrow: Option<Reborrow>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reborrow {
-    Plain,
-    /// The parameter was declared `mut`; now the reborrow is.
-    Mut,
-}
-
 /// A parameter that is named again inside the async block.
 pub(crate) struct Rebound {
     pub(crate) ident: Ident,
@@ -135,26 +93,8 @@ pub(crate) enum Captures {
     ByMove,
 }
 
-impl Plan {
-    pub(crate) fn new(item: CheckedItem) -> Plan {
-        match item {
-            CheckedItem::Function(function) => Plan::Function(Box::new(OpPlan::new(*function))),
-            CheckedItem::Impl(checked) => {
-                let members = checked.members.into_iter().map(|member| match member {
-                    CheckedMember::Recorded(function) => {
-                        MemberPlan::Op(Box::new(OpPlan::new(*function)))
-                    }
-                    CheckedMember::Untouched(function) => MemberPlan::Function(function),
-                    CheckedMember::Other(item) => MemberPlan::Other(item),
-                });
-                Plan::Impl(checked.block, members.collect())
-            }
-        }
-    }
-}
-
 impl OpPlan {
-    fn new(checked: CheckedFunction) -> OpPlan {
+    pub(super) fn new(checked: CheckedFunction) -> OpPlan {
         let CheckedFunction {
             mut function,
             options,
@@ -361,53 +301,5 @@ impl Input {
             passed: binding.passed,
             search: binding.search.clone(),
         }
-    }
-}
-
-impl Output {
-    /// The `&mut` parameters if there are any, else the result.
-    fn in_place(described: &[&Binding], function: &Function, may_borrow: bool) -> Output {
-        let in_place: Vec<InPlace> = described
-            .iter()
-            .filter_map(|binding| InPlace::of(binding, function, may_borrow))
-            .collect();
-        if in_place.is_empty() {
-            return Output::Result;
-        }
-        Output::InPlace(in_place)
-    }
-
-    /// The parameters that are read again after the body.
-    pub(crate) fn read_again(&self) -> &[InPlace] {
-        match self {
-            Output::InPlace(in_place) => in_place,
-            _ => &[],
-        }
-    }
-
-    fn reads_again(&self, ident: &Ident) -> bool {
-        self.read_again().iter().any(|one| one.ident == *ident)
-    }
-
-    /// Whether `self` is read again after the body, which then must not move it.
-    fn reads_self(&self) -> bool {
-        self.read_again().iter().any(|one| one.reborrow.is_none())
-    }
-}
-
-impl InPlace {
-    fn of(binding: &Binding, function: &Function, may_borrow: bool) -> Option<InPlace> {
-        let reborrow = match binding.access {
-            Access::InPlace if binding.is_mut => Some(Reborrow::Mut),
-            Access::InPlace => Some(Reborrow::Plain),
-            Access::SelfInPlace if may_borrow && body::keeps_self(&function.body) => None,
-            _ => return None,
-        };
-        Some(InPlace {
-            ident: binding.ident.clone(),
-            cfgs: binding.cfgs.clone(),
-            search: binding.search.clone(),
-            reborrow,
-        })
     }
 }
