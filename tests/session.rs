@@ -5,8 +5,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use trace_runtime::{
-    Outcome, RecordedExecutionTrace, Session, SessionError, TraceView, current_op, in_op, record,
-    traced_op, with_recorder,
+    Outcome, RecordedExecutionTrace, Schedule, Session, SessionErrorKind, TraceView, current_op,
+    in_op, read, record, traced_op, with_recorder,
 };
 
 fn turn() -> MutexGuard<'static, ()> {
@@ -37,7 +37,7 @@ fn a_second_session_is_a_clear_error() {
     let _turn = turn();
     let session = Session::start().unwrap();
     let error = Session::start().unwrap_err();
-    assert!(matches!(error, SessionError::AlreadyRunning));
+    assert_eq!(error.kind(), SessionErrorKind::AlreadyRunning);
     assert!(error.to_string().contains("finish it first"), "{error}");
     drop(session);
     Session::start().unwrap().finish();
@@ -202,7 +202,8 @@ fn async_ops_are_sampled_as_others_are() {
 #[test]
 fn a_schedule_keeps_only_its_active_steps() {
     let _turn = turn();
-    let mut session = Session::builder().schedule(1, 1, 2, 2).start().unwrap();
+    let schedule = Schedule::new().wait(1).warm_up(1).active(2).repeat(2);
+    let mut session = Session::builder().schedule(schedule).start().unwrap();
     for step in 0..12 {
         leaf(&vec![0.0; step]);
         session.step();
@@ -242,7 +243,8 @@ fn a_snapshot_shows_what_is_there_and_recording_goes_on() {
 fn the_trace_describes_the_run() {
     let _turn = turn();
     let session = Session::builder()
-        .rank(1, 4)
+        .rank(1)
+        .world_size(4)
         .metadata("model", "tiny")
         .start()
         .unwrap();
@@ -273,7 +275,7 @@ fn the_trace_describes_the_run() {
 fn a_dropped_session_still_writes_its_file() {
     let _turn = turn();
     let path = std::env::temp_dir().join(format!("trace-{}-{{rank}}.json", std::process::id()));
-    let session = Session::builder().rank(3, 4).output(&path).start().unwrap();
+    let session = Session::builder().rank(3).output(&path).start().unwrap();
     leaf(&[1.0]);
     drop(session);
     let written = path.to_str().unwrap().replace("{rank}", "3");
@@ -284,16 +286,142 @@ fn a_dropped_session_still_writes_its_file() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_in_the_trace() {
+fn an_output_is_checked_when_the_session_starts() {
     let _turn = turn();
-    let session = Session::builder()
-        .output("/nowhere/at/all.json")
-        .start()
-        .unwrap();
+    for (path, reason) in [
+        (
+            "/nowhere/at/all.json",
+            "there is no directory `/nowhere/at`; create it first",
+        ),
+        (
+            "trace.xlsx",
+            "use one of `.speedscope.json`, `.chrome.json`",
+        ),
+    ] {
+        let error = Session::builder().output(path).start().unwrap_err();
+        assert_eq!(error.kind(), SessionErrorKind::Output);
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    Session::start().unwrap().finish();
+}
+
+/// A directory for one test.
+fn directory(name: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("trace-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+#[test]
+fn the_ending_of_the_output_picks_the_format() {
+    let _turn = turn();
+    let directory = directory("endings");
+    for (name, begins_with) in [
+        ("t.json", &b"{\n  \"schema_version\""[..]),
+        ("t.chrome.json", b"{"),
+        ("t.collapsed", b"trace;cpu;leaf "),
+        ("t.csv", b"op"),
+        ("t.pftrace", b"\x0a"),
+    ] {
+        let path = directory.join(name);
+        let session = Session::builder().output(&path).start().unwrap();
+        leaf(&[1.0]);
+        assert_eq!(session.try_finish().unwrap().len(), 1);
+        let written = std::fs::read(&path).unwrap();
+        assert!(
+            written.starts_with(begins_with),
+            "{name}: {}",
+            written.escape_ascii()
+        );
+        if name.ends_with("json") {
+            assert_eq!(read::open(&path).unwrap().len(), 1, "{name}");
+        }
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn a_write_that_fails_is_returned_with_the_trace() {
+    let _turn = turn();
+    let directory = directory("lost");
+    let path = directory.join("t.json");
+    let start = || {
+        std::fs::create_dir_all(&directory).unwrap();
+        let session = Session::builder().output(&path).start().unwrap();
+        leaf(&[1.0]);
+        std::fs::remove_dir_all(&directory).unwrap();
+        session
+    };
+    let error = start().try_finish().unwrap_err();
+    assert_eq!(error.kind(), SessionErrorKind::Write);
+    let expected = format!("{}: cannot be written: ", path.display());
+    assert!(error.to_string().starts_with(&expected), "{error}");
+    assert_eq!(error.into_trace().unwrap().len(), 1, "nothing is lost");
+
+    let trace = start().finish();
+    assert!(trace.metadata["write_error"].starts_with(&expected));
+    assert_eq!(trace.step_count(), 1);
+}
+
+/// The program of the tests below: run by them, with variables of their choice.
+#[test]
+#[ignore = "run by other tests"]
+fn program_with_a_session_from_the_environment() {
+    let session = Session::from_env().unwrap_or_else(|error| panic!("{error}"));
     leaf(&[1.0]);
-    let trace = session.finish();
-    assert!(trace.metadata["write_error"].starts_with("/nowhere/at/all.json: cannot be written"));
-    assert_eq!(trace.step_count(), 1, "the trace itself is not lost");
+    if let Some(directory) = std::env::var_os("REMOVE") {
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+    drop(session);
+}
+
+/// Runs it, and returns whether it succeeded and its standard error.
+fn program(variables: &[(&str, &std::ffi::OsStr)]) -> (bool, String) {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture"])
+        .arg("program_with_a_session_from_the_environment")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), errors)
+}
+
+#[test]
+fn the_environment_starts_a_session_and_a_failed_write_is_one_line() {
+    let directory = directory("environment");
+    let path = directory.join("t-{rank}.json");
+    let output = ("OPTRACE", path.as_os_str());
+    let rank = ("RANK", "2".as_ref());
+    assert_eq!(program(&[output, rank]), (true, String::new()));
+    let trace = read::open(directory.join("t-2.json")).unwrap();
+    assert_eq!(trace.view(0).rank(), Some(2));
+
+    let (ok, errors) = program(&[output, ("REMOVE", directory.as_os_str())]);
+    assert!(ok, "a program does not fail because of its trace");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(
+        errors.starts_with("the recorded trace is lost: "),
+        "{errors}"
+    );
+}
+
+#[test]
+fn variables_that_cannot_be_used_stop_the_start() {
+    let (ok, errors) = program(&[("OPTRACE", "t.json".as_ref()), ("RANK", "one".as_ref())]);
+    assert!(
+        !ok && errors.contains("`RANK` is `one`; expected "),
+        "{errors}"
+    );
+    #[cfg(unix)]
+    {
+        let not_utf_8 = std::os::unix::ffi::OsStrExt::from_bytes(b"t\xff.json");
+        let (ok, errors) = program(&[("OPTRACE", not_utf_8)]);
+        assert!(
+            !ok && errors.contains("expected text that is valid UTF-8"),
+            "{errors}"
+        );
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use trace_runtime::analyze::{
     StepRange, call_tree, restrict_to_steps, step_of_entries, step_table, steps_after_warm_up,
 };
 use trace_runtime::model::MemoryEvent;
-use trace_runtime::{Session, TraceStep, TraceStore, TraceView, read, traced_op};
+use trace_runtime::{Schedule, Session, TraceStep, TraceStore, TraceView, read, traced_op};
 
 fn chrome(events: &[String]) -> TraceStore {
     let json = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
@@ -199,7 +199,7 @@ fn forward(x: &[f32]) -> f32 {
 /// Sessions do not nest, and tests run side by side: all that needs one is here.
 #[test]
 fn a_session_records_its_steps() {
-    let mut session = Session::builder().rank(2, 4).start().unwrap();
+    let mut session = Session::builder().rank(2).start().unwrap();
     for _ in 0..3 {
         forward(&[1.0, 2.0]);
         session.step();
@@ -216,7 +216,8 @@ fn a_session_records_its_steps() {
     let steps = step_of_entries(&trace);
     assert_eq!(steps, [Some(0), Some(1), Some(2), None]);
 
-    let mut session = Session::builder().schedule(1, 1, 2, 1).start().unwrap();
+    let schedule = Schedule::new().wait(1).warm_up(1).active(2).repeat(1);
+    let mut session = Session::builder().schedule(schedule).start().unwrap();
     for _ in 0..6 {
         forward(&[1.0, 2.0]);
         session.step();

@@ -49,8 +49,9 @@ pub use model::{
     RecordedTraceEntry, TraceError, TraceStep, TraceStore, TraceView,
 };
 pub use record::{
-    Element, OpHandle, Session, SessionBuilder, SessionError, TensorLike, TensorSink,
-    TraceRecorder, current_op, in_op, record, with_recorder,
+    Element, EnvSession, OpHandle, Schedule, Session, SessionBuilder, SessionError,
+    SessionErrorKind, TensorLike, TensorSink, TraceRecorder, current_op, in_op, record,
+    with_recorder,
 };
 pub use report::Report;
 #[doc(inline)]

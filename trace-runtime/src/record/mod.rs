@@ -4,6 +4,8 @@
 //! [`Session`] knows every thread's log and takes the chunks over when it finishes.
 
 mod builder;
+mod environment;
+mod error;
 mod live_trace;
 mod recorder;
 mod schedule;
@@ -11,8 +13,11 @@ mod session;
 mod step_marks;
 
 pub use builder::SessionBuilder;
+pub use environment::EnvSession;
+pub use error::{SessionError, SessionErrorKind};
 pub use recorder::{TraceRecorder, with_recorder};
-pub use session::{Session, SessionError, record};
+pub use schedule::Schedule;
+pub use session::{Session, record};
 #[doc(inline)]
 pub use trace_core::__private::TensorLike;
 #[doc(inline)]

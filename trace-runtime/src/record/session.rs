@@ -1,15 +1,15 @@
 //! From start to finish: recording every thread of the process, or one.
 
 use super::builder::SessionBuilder;
+use super::error::SessionError;
 use super::recorder;
 use super::schedule::{Phase, Schedule};
 use super::step_marks::StepMarks;
+use crate::export::OutputFile;
 use crate::model::assemble::assemble;
 use crate::model::wire::metadata as keys;
-use crate::model::{RecordedExecutionTrace, TraceStore};
+use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
 use std::collections::HashMap;
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use trace_core::__engine::clock::Clock;
@@ -40,14 +40,18 @@ use trace_core::__engine::state::{self, Running};
 /// # Ok::<(), trace_runtime::SessionError>(())
 /// ```
 #[derive(Debug)]
-#[must_use = "a session that is dropped at once records nothing"]
+#[must_use = "the recording ends when the session is dropped; keep it until the end"]
 pub struct Session {
     running: Running,
     /// Takes what is recorded while warming up, and is thrown away.
     discard: Option<Running>,
     schedule: Schedule,
+    /// The steps that have ended.
+    step: usize,
     metadata: HashMap<String, String>,
-    output: Option<PathBuf>,
+    output: Option<OutputFile>,
+    /// A failed write is reported on standard error.
+    reports_errors: bool,
     unreachable_before: u64,
     is_over: bool,
     steps: StepMarks,
@@ -59,49 +63,9 @@ pub(super) struct Settings {
     pub(super) running: Running,
     pub(super) schedule: Schedule,
     pub(super) metadata: HashMap<String, String>,
-    pub(super) output: Option<PathBuf>,
+    pub(super) output: Option<OutputFile>,
+    pub(super) reports_errors: bool,
 }
-
-/// Why a session could not start.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SessionError {
-    /// There is one already.
-    AlreadyRunning,
-    /// An environment variable says something that is not understood.
-    Environment {
-        /// The variable.
-        name: &'static str,
-        /// What it says.
-        value: String,
-        /// What it should say.
-        expected: &'static str,
-    },
-}
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SessionError::AlreadyRunning => f.write_str(
-                "a session is running already and sessions do not nest; finish it first, \
-                 or use `record` for a part of this thread",
-            ),
-            SessionError::Environment {
-                name,
-                value,
-                expected,
-            } => {
-                write!(
-                    f,
-                    "`{name}` is `{}`; expected {expected}",
-                    value.escape_debug()
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for SessionError {}
 
 impl Session {
     /// Starts recording all threads.
@@ -116,14 +80,16 @@ impl Session {
 
     pub(super) fn begin(settings: Settings) -> Result<Session, SessionError> {
         if !state::claim() {
-            return Err(SessionError::AlreadyRunning);
+            return Err(SessionError::already_running());
         }
         let mut session = Session {
             running: settings.running,
             discard: None,
             schedule: settings.schedule,
+            step: 0,
             metadata: settings.metadata,
             output: settings.output,
+            reports_errors: settings.reports_errors,
             unreachable_before: state::unreachable_ops(),
             is_over: false,
             steps: StepMarks::default(),
@@ -140,23 +106,27 @@ impl Session {
     /// With a [schedule](SessionBuilder::schedule) this moves it on, and only the steps that it keeps are in the
     /// trace.
     pub fn step(&mut self) {
-        let before = self.schedule.phase();
+        let before = self.phase();
         let now = self.running.clock.now();
         self.steps.end(now, before == Phase::Active);
-        self.schedule.step();
-        if self.schedule.phase() != before {
+        self.step = self.step.saturating_add(1);
+        if self.phase() != before {
             self.enter_phase();
         }
     }
 
+    fn phase(&self) -> Phase {
+        self.schedule.phase_of(self.step)
+    }
+
     /// Whether ops are kept now: always without a schedule, and in its active steps with one.
     pub fn is_active(&self) -> bool {
-        self.schedule.phase() == Phase::Active
+        self.phase() == Phase::Active
     }
 
     fn enter_phase(&mut self) {
         self.discard = None;
-        match self.schedule.phase() {
+        match self.phase() {
             Phase::Wait => state::run(None),
             Phase::WarmUp => {
                 self.discard = Some(self.running.with_fresh_logs());
@@ -178,18 +148,38 @@ impl Session {
         store
     }
 
-    /// Ends recording and returns the trace. If the session was asked to write a file and could not,
-    /// the trace's metadata says why under `write_error`.
+    /// Ends recording and returns the trace.
+    ///
+    /// Use [`finish_store`](Self::finish_store) for large traces, and [`try_finish`](Self::try_finish) for a session
+    /// with an [output](SessionBuilder::output): this one never fails. If the file could not be written, the trace has
+    /// the reason in its metadata under `write_error`.
     pub fn finish(self) -> RecordedExecutionTrace {
         RecordedExecutionTrace::from(&self.finish_store())
     }
 
-    /// Ends recording and returns the trace in its compact form, without copying it.
+    /// Ends recording and returns the trace in its compact form, without copying it. Handles a failed write as
+    /// [`finish`](Self::finish) does.
     pub fn finish_store(mut self) -> TraceStore {
-        self.close()
+        let (mut store, written) = self.close();
+        if let Err(error) = written {
+            store.insert_metadata(keys::WRITE_ERROR, error.to_string());
+        }
+        store
     }
 
-    fn close(&mut self) -> TraceStore {
+    /// Ends recording and returns the trace in its compact form, or the reason why its file could not be written.
+    ///
+    /// # Errors
+    ///
+    /// Writing the [output](SessionBuilder::output) failed. [`SessionError::into_trace`] has the trace.
+    pub fn try_finish(mut self) -> Result<TraceStore, SessionError> {
+        match self.close() {
+            (store, Ok(())) => Ok(store),
+            (store, Err(error)) => Err(SessionError::write(error, store)),
+        }
+    }
+
+    fn close(&mut self) -> (TraceStore, Result<(), TraceError>) {
         self.is_over = true;
         state::with_any(|recorder| {
             if recorder.is_of(Some(&self.running.shared)) {
@@ -204,12 +194,16 @@ impl Session {
         let scale = self.running.clock.scale(self.running.base);
         let mut store = assemble(rows, interner, scale, metadata);
         store.set_steps(self.steps.steps(scale, self.rank()));
-        if let Some(path) = &self.output
-            && let Err(error) = RecordedExecutionTrace::from(&store).write(path)
+        let written = match &self.output {
+            Some(output) => output.write(&store),
+            None => Ok(()),
+        };
+        if let Err(error) = &written
+            && self.reports_errors
         {
-            store.insert_metadata(keys::WRITE_ERROR, error.to_string());
+            report(error);
         }
-        store
+        (store, written)
     }
 
     fn describe(&self, logs: &[Arc<ThreadLog>]) -> HashMap<String, String> {
@@ -233,12 +227,19 @@ impl Session {
     }
 }
 
-/// What was asked to be written is written even if nobody calls `finish`.
+/// One line on standard error, where a failed write has no caller to return to.
+fn report(error: &TraceError) {
+    eprintln!("the recorded trace is lost: {error}");
+}
+
+/// The output is written even without a call of `finish`.
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.is_over {
             if self.output.is_some() {
-                self.close();
+                // A drop cannot return the error.
+                self.reports_errors = true;
+                drop(self.close());
             } else {
                 self.is_over = true;
                 state::release();

@@ -1,0 +1,243 @@
+//! Sessions that the environment asks for.
+
+use super::builder::SessionBuilder;
+use super::error::SessionError;
+use super::schedule::Schedule;
+use super::session::Session;
+use std::env::VarError;
+
+/// The file that the trace is written to. Setting it starts a session.
+const OUTPUT: &str = "OPTRACE";
+const LIMIT: &str = "OPTRACE_MEMORY_LIMIT";
+const SAMPLE: &str = "OPTRACE_SAMPLE";
+const THREADS: &str = "OPTRACE_THREADS";
+const SCHEDULE: &str = "OPTRACE_SCHEDULE";
+/// The variables in which launchers of distributed jobs put a process's rank and the number of processes.
+const RANKS: [(&str, &str); 4] = [
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+];
+
+/// The session that the environment asked for, or none: the result of [`Session::from_env`].
+///
+/// Keep it until the end of the program. Dropping it ends the recording and writes the file.
+#[derive(Debug)]
+#[must_use = "the recording ends when this is dropped; keep it until the end of the program: \
+              `let _session = Session::from_env()?;`"]
+pub struct EnvSession(Option<Session>);
+
+impl EnvSession {
+    /// Whether the environment asked for a session.
+    pub fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The session, if there is one: to mark [steps](Session::step), or for a [snapshot](Session::snapshot).
+    pub fn as_mut(&mut self) -> Option<&mut Session> {
+        self.0.as_mut()
+    }
+
+    /// The session itself, if there is one.
+    pub fn into_inner(self) -> Option<Session> {
+        self.0
+    }
+}
+
+impl Session {
+    /// Starts a session if the environment asks for one, so that a program can be traced without a
+    /// change to it:
+    ///
+    /// | variable | meaning |
+    /// |---|---|
+    /// | `OPTRACE` | the file to write, in the format of its ending; unset or empty: no session |
+    /// | `OPTRACE_MEMORY_LIMIT` | bytes, or with a suffix `K`, `M`, `G`: see [`SessionBuilder::memory_limit`] |
+    /// | `OPTRACE_SAMPLE` | record one in so many executions of each op: see [`SessionBuilder::sample`] |
+    /// | `OPTRACE_SCHEDULE` | which steps to keep, as `wait=1,warm_up=1,active=3,repeat=1`: see [`Schedule`] |
+    /// | `OPTRACE_THREADS` | `all` (default), or `this` for the thread that starts the session |
+    ///
+    /// The rank is taken from the launcher's variables (`RANK`, Open MPI, PMI, Slurm); `{rank}` and
+    /// `{pid}` in the file's name are replaced.
+    ///
+    /// If the file cannot be written at the end, one line on standard error says why.
+    ///
+    /// ```
+    /// # fn run_the_program() {}
+    /// let session = trace_runtime::Session::from_env()?; // keep it: the file is written on drop
+    /// run_the_program();
+    /// drop(session);
+    /// # Ok::<(), trace_runtime::SessionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A variable has a value that cannot be used, the file cannot be written, or there is a session already.
+    pub fn from_env() -> Result<EnvSession, SessionError> {
+        match builder_from(&|name| std::env::var(name))? {
+            Some(builder) => Ok(EnvSession(Some(builder.reporting_errors().start()?))),
+            None => Ok(EnvSession(None)),
+        }
+    }
+}
+
+/// Reads one variable, as `std::env::var` does.
+type Variables<'a> = &'a dyn Fn(&'static str) -> Result<String, VarError>;
+
+fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, SessionError> {
+    let variable = |name| match variables(name) {
+        Ok(value) if value.is_empty() => Ok(None),
+        Ok(value) => Ok(Some(value)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(value)) => Err(SessionError::environment(
+            name,
+            value.to_string_lossy(),
+            "text that is valid UTF-8",
+        )),
+    };
+    let Some(output) = variable(OUTPUT)? else {
+        return Ok(None);
+    };
+    let mut builder = SessionBuilder::default().output(output);
+    if let Some(value) = variable(LIMIT)? {
+        let Some(bytes) = parse_bytes(&value) else {
+            let expected = "a number of bytes such as `512M`";
+            return Err(SessionError::environment(LIMIT, value, expected));
+        };
+        builder = builder.memory_limit(bytes);
+    }
+    if let Some(value) = variable(SAMPLE)? {
+        let Some(n) = value.parse().ok().filter(|n| *n > 0) else {
+            let expected = "a whole number from 1 on";
+            return Err(SessionError::environment(SAMPLE, value, expected));
+        };
+        builder = builder.sample(n);
+    }
+    if let Some(value) = variable(SCHEDULE)? {
+        let Some(schedule) = Schedule::parse(&value) else {
+            let expected = "`wait`, `warm_up`, `active` and `repeat` such as `wait=1,active=3`";
+            return Err(SessionError::environment(SCHEDULE, value, expected));
+        };
+        builder = builder.schedule(schedule);
+    }
+    match variable(THREADS)?.as_deref() {
+        None | Some("all") => {}
+        Some("this") => builder = builder.this_thread_only(),
+        Some(value) => {
+            return Err(SessionError::environment(THREADS, value, "`all` or `this`"));
+        }
+    }
+    let number = |name, expected| match variable(name)? {
+        None => Ok(None),
+        Some(value) => match value.parse::<u32>() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(SessionError::environment(name, value, expected)),
+        },
+    };
+    for (rank_name, size_name) in RANKS {
+        let Some(rank) = number(rank_name, "the number of this process, from 0 on")? else {
+            continue;
+        };
+        builder = builder.rank(rank);
+        if let Some(size) = number(size_name, "the number of processes")? {
+            if rank >= size {
+                let expected = "a number below the number of processes";
+                return Err(SessionError::environment(
+                    rank_name,
+                    rank.to_string(),
+                    expected,
+                ));
+            }
+            builder = builder.world_size(size);
+        }
+        break;
+    }
+    Ok(Some(builder))
+}
+
+fn parse_bytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let (digits, shift) = match text.char_indices().last()? {
+        (at, 'k' | 'K') => (&text[..at], 10),
+        (at, 'm' | 'M') => (&text[..at], 20),
+        (at, 'g' | 'G') => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    digits.trim().parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+    use std::ffi::OsString;
+
+    fn from(variables: &[(&str, &str)]) -> Result<Option<SessionBuilder>, String> {
+        let variables: HashMap<&str, &str> = variables.iter().copied().collect();
+        builder_from(&|name| match variables.get(name) {
+            Some(value) => Ok((*value).to_owned()),
+            None => Err(VarError::NotPresent),
+        })
+        .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn no_variable_means_no_session() {
+        assert!(from(&[]).unwrap().is_none());
+        let without_a_file = [("OPTRACE", ""), ("OPTRACE_SAMPLE", "3")];
+        assert!(from(&without_a_file).unwrap().is_none());
+    }
+
+    #[test]
+    fn every_variable_becomes_a_setting() {
+        let builder = from(&[
+            ("OPTRACE", "t-{rank}.json"),
+            ("OPTRACE_MEMORY_LIMIT", "3K"),
+            ("OPTRACE_SAMPLE", "7"),
+            ("OPTRACE_SCHEDULE", "wait=2,active=5"),
+            ("OPTRACE_THREADS", "this"),
+            ("OMPI_COMM_WORLD_RANK", "1"),
+            ("OMPI_COMM_WORLD_SIZE", "4"),
+        ])
+        .unwrap()
+        .unwrap();
+        let expected = SessionBuilder::default()
+            .output("t-{rank}.json")
+            .memory_limit(3072)
+            .sample(7)
+            .schedule(Schedule::new().wait(2).active(5))
+            .this_thread_only()
+            .rank(1)
+            .world_size(4);
+        assert_eq!(format!("{builder:?}"), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_used_is_an_error_with_what_was_expected() {
+        for (name, value) in [
+            ("OPTRACE_MEMORY_LIMIT", "lots"),
+            ("OPTRACE_SAMPLE", "0"),
+            ("OPTRACE_SCHEDULE", "1,1,3"),
+            ("OPTRACE_THREADS", "two"),
+            ("RANK", "first"),
+            ("RANK", "4"),
+            ("SLURM_PROCID", "-1"),
+        ] {
+            let world = ("WORLD_SIZE", "4");
+            let error = from(&[("OPTRACE", "t.json"), (name, value), world]).unwrap_err();
+            assert!(
+                error.starts_with(&format!("`{name}` is `{value}`; expected ")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_not_utf_8_is_an_error() {
+        let error = builder_from(&|_| Err(VarError::NotUnicode(OsString::from("t?.json"))));
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "`OPTRACE` is `t?.json`; expected text that is valid UTF-8"
+        );
+    }
+}
