@@ -10,6 +10,9 @@ step() { printf '\n== %s (after %d s)\n' "$*" $SECONDS; }
 step formatting
 cargo fmt --all --check
 
+step 'which folder uses which'
+scripts/layers.sh
+
 step lints
 cargo clippy --all-targets -- -D warnings
 

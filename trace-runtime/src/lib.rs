@@ -34,8 +34,10 @@
 //! features of [`export`] add formats that need a library of their own.
 
 pub mod analyze;
+mod csv_text;
 pub mod export;
 pub mod model;
+mod printable;
 pub mod read;
 pub mod record;
 pub mod report;

@@ -2,8 +2,8 @@
 
 use super::Exporter;
 use crate::analyze::{by_op, by_shape};
+use crate::csv_text::op_csv;
 use crate::model::TraceView;
-use crate::report::op_figures;
 use std::io::{self, Write};
 
 /// Writes an op table as CSV in plain numbers: nanoseconds, bytes, FLOPs. The columns are the fields of
@@ -22,7 +22,7 @@ impl Exporter for CsvTable {
             CsvTable::ByOp => by_op(trace),
             CsvTable::ByShape => by_shape(trace),
         };
-        out.write_all(op_figures(&rows).to_csv().as_bytes())?;
+        out.write_all(op_csv(&rows).as_bytes())?;
         out.flush()
     }
 

@@ -15,7 +15,6 @@ mod text;
 
 pub use crate::units::{bytes, count, duration, percent, prose, rate, shapes};
 pub use names::{display_width, printable};
-pub(crate) use op_sections::op_figures;
 pub use table::{Align, Cell, Column, Table};
 pub use text::{Colour, TextStyle, wrapped};
 
@@ -26,6 +25,7 @@ use crate::analyze::{
     activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns, roofline,
     step_table, too_short_to_trust,
 };
+use crate::csv_text::op_csv;
 use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata as keys;
 use crate::model::{RecordedExecutionTrace, TraceStore, TraceView};
@@ -244,12 +244,12 @@ impl Report {
 
     /// Every op as CSV, in plain numbers: nanoseconds, bytes, FLOPs.
     pub fn ops_csv(&self) -> String {
-        op_sections::op_figures(&self.ops).to_csv()
+        op_csv(&self.ops)
     }
 
     /// Every op and its input shapes as CSV, in plain numbers.
     pub fn shapes_csv(&self) -> String {
-        op_sections::op_figures(&self.shapes).to_csv()
+        op_csv(&self.shapes)
     }
 
     /// The tables of the report, with up to `rows` rows each; those with nothing to say are left out.

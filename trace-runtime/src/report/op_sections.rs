@@ -5,7 +5,7 @@ use super::names::printable;
 use super::sections::cut;
 use super::table::{Column, Table};
 use crate::analyze::OpRow;
-use crate::units::{all_shapes, bytes, count, duration, percent, rate, shapes, unless_zero};
+use crate::units::{bytes, count, duration, percent, rate, shapes, unless_zero};
 
 /// A table of the ops, or two where some ran on devices and others on the host.
 pub(super) fn by_op(report: &Report, limit: usize) -> Vec<Table> {
@@ -230,81 +230,4 @@ pub(super) fn roofline(report: &Report, limit: usize) -> Table {
         },
         limit,
     )
-}
-
-/// An op table in plain numbers, for programs.
-pub(crate) fn op_figures(rows: &[OpRow]) -> Table {
-    let shaped = rows.iter().any(|row| row.input_shapes.is_some());
-    let mut columns = vec![Column::name("operation")];
-    if shaped {
-        columns.push(Column::name("input_shapes"));
-    }
-    columns.extend(
-        [
-            "accelerator",
-            "count",
-            "total_ns",
-            "self_ns",
-            "sum_ns",
-            "suspended_ns",
-            "device_self_ns",
-            "device_total_ns",
-            "min_ns",
-            "mean_ns",
-            "p50_ns",
-            "p95_ns",
-            "p99_ns",
-            "max_ns",
-            "memory_bytes",
-            "bytes_moved",
-            "flops",
-            "flops_inferred",
-            "flops_per_s",
-            "bytes_per_s",
-            "arithmetic_intensity",
-        ]
-        .map(|title| Column::number(title, 0)),
-    );
-    let optional = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let rows = rows
-        .iter()
-        .map(|row| {
-            let mut cells = vec![printable(&row.operation)];
-            if shaped {
-                cells.push(all_shapes(row.input_shapes.as_deref().unwrap_or(&[])));
-            }
-            cells.push(row.accelerator.to_string());
-            cells.push(row.count.to_string());
-            cells.extend(
-                [
-                    row.total_ns,
-                    row.self_ns,
-                    row.sum_ns,
-                    row.suspended_ns,
-                    row.device_self_ns,
-                    row.device_total_ns,
-                    row.min_ns,
-                    row.mean_ns,
-                    row.p50_ns,
-                    row.p95_ns,
-                    row.p99_ns,
-                    row.max_ns,
-                    row.memory_bytes,
-                    row.bytes_moved,
-                    row.flops,
-                ]
-                .map(|number| number.to_string()),
-            );
-            cells.push(row.flops_inferred.to_string());
-            cells
-                .extend([row.flops_per_s, row.bytes_per_s, row.arithmetic_intensity].map(optional));
-            cells
-        })
-        .collect();
-    Table {
-        title: String::new(),
-        columns,
-        rows,
-        ..Table::default()
-    }
 }

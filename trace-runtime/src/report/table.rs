@@ -2,6 +2,7 @@
 
 use super::names::{display_width, fit};
 use super::text::{Colour, Ink, wrapped};
+use crate::csv_text::csv_line;
 use std::fmt::Write as _;
 
 /// Alignment of the cells of a column.
@@ -167,15 +168,9 @@ impl Table {
     /// The table as CSV by RFC 4180, with its titles first; the table's title and footer are left out.
     pub fn to_csv(&self) -> String {
         let mut text = String::new();
-        let titles: Vec<String> = self
-            .columns
-            .iter()
-            .map(|column| quoted(column.title))
-            .collect();
-        let _ = write!(text, "{}\r\n", titles.join(","));
+        csv_line(&mut text, self.columns.iter().map(|column| column.title));
         for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(|cell| quoted(cell)).collect();
-            let _ = write!(text, "{}\r\n", cells.join(","));
+            csv_line(&mut text, row.iter().map(String::as_str));
         }
         text
     }
@@ -204,19 +199,4 @@ impl Table {
         line.truncate(line.trim_end().len());
         line
     }
-}
-
-fn quoted(cell: &str) -> String {
-    // A spreadsheet takes a leading `=`, `+`, `-` or `@` for a formula; a quote before it is text.
-    let formula =
-        cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
-    let cell = if formula {
-        format!("'{cell}")
-    } else {
-        cell.to_owned()
-    };
-    if cell.contains(['"', ',', '\n', '\r']) {
-        return format!("\"{}\"", cell.replace('"', "\"\""));
-    }
-    cell
 }

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Checks which folder of trace-runtime and trace-core uses which other one: ARCHITECTURE.md has the reasons.
+# Reads the source text, so paths to another folder must be written as `crate::folder::…`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+failed=0
+fail() { echo "layers: $*" >&2; failed=1; }
+
+# Source without comments, as `file:line:text`. Names in documentation are not uses.
+code() { grep -rnH --include='*.rs' '' "$@" | sed -E 's,^([^:]*:[0-9]+:)[[:space:]]*//.*,\1,; s,[[:space:]]//[[:space:]].*,,'; }
+
+# check CRATE FOLDER ALLOWED...: a folder or file may use itself and the allowed ones.
+check() {
+    local crate=$1 folder=$2 path uses
+    shift 2
+    path=$crate/src/$folder
+    [ -d "$path" ] || path=$path.rs
+    [ -e "$path" ] || { fail "$crate/src/$folder does not exist; correct scripts/layers.sh"; return; }
+    uses=$(code "$path" | grep -oE "^[^:]*:[0-9]+:|crate::[a-z_]+" |
+        awk -v own="$folder" -v allowed=" $* " -v tops=" ${tops[$crate]} " '
+            /^crate::/ { split($0, part, "::"); name = part[2]
+                if (name != own && index(tops, " " name " ") && !index(allowed, " " name " ")) print place " uses `" name "`"
+                next }
+            { place = $0; sub(/:$/, "", place) }')
+    if [ -n "$uses" ]; then
+        fail "\`$folder\` may use: ${*:-no other folder}"
+        echo "$uses" >&2
+    fi
+}
+
+# Modules by their names at the top of each crate.
+declare -A tops
+for crate in trace-runtime trace-core; do
+    tops[$crate]=$(cd "$crate/src" && ls | sed 's/\.rs$//' | grep -vE '^lib$|\.md$' | tr '\n' ' ')
+    # These forms would hide a use from `check`; lists of types at the top of the crate are fine.
+    if code "$crate/src" | grep -E 'crate::(\*|\{$|\{([A-Za-z_, ]*[, ])?[a-z_]+(::|,|\}))' >&2; then
+        fail "$crate: write one \`use crate::folder::…\` per folder"
+    fi
+done
+if code trace-runtime/src | grep -E "super::($(echo ${tops[trace-runtime]} | tr ' ' '|'))::" >&2; then
+    fail 'trace-runtime: name another folder by `crate::`, not by `super::`'
+fi
+
+check trace-runtime model
+check trace-runtime record model export
+check trace-runtime read model
+check trace-runtime analyze model units
+check trace-runtime report analyze model units csv_text printable
+check trace-runtime export analyze model csv_text printable
+check trace-runtime units
+check trace-runtime printable
+check trace-runtime csv_text analyze printable units
+
+# The recorder is below the traces: only these two know it.
+if code trace-runtime/src/{read,analyze,report,export} | grep -E 'trace_core::__engine' >&2; then
+    fail '`trace_core::__engine` is for `model` and `record`'
+fi
+
+# What describes a tensor does not know what records it, and neither knows the libraries.
+for file in device dtype element kind slices describe pointers; do
+    check trace-core "$file" describe slices
+done
+check trace-core engine describe device dtype element kind slices tensor_like
+check trace-core tensors containers describe element slices
+
+[ $failed = 0 ] || exit 1
+echo 'layers: every folder uses only what it may'
