@@ -31,3 +31,16 @@ fn is_hostile(c: char) -> bool {
                 | 0xE0000..=0xE0FFF
         )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_characters_are_escaped() {
+        let name = "a\u{1b}]0;x\u{7}\nb\u{202e}c\u{200b}\u{9b}31m";
+        let shown = printable(name);
+        assert!(shown.chars().all(|c| !is_hostile(c)), "{shown}");
+        assert_eq!(printable("行列積 × é"), "行列積 × é");
+    }
+}
