@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 
 echo '== peers'
-(cd peers && CARGO_TARGET_DIR=$target/peers cargo clippy --quiet --locked --all-targets -- -D warnings)
+(cd peers && CARGO_TARGET_DIR=$target/peers cargo check --quiet --locked --all-targets)
 
 echo '== fuzz'
 # libfuzzer-sys compiles C++.
@@ -14,4 +14,4 @@ if ! command -v c++ >/dev/null; then
     echo 'skipped: fuzz/ needs a C++ compiler'
     exit 77
 fi
-(cd fuzz && CARGO_TARGET_DIR=$target/fuzz cargo clippy --quiet --all-targets -- -D warnings)
+(cd fuzz && CARGO_TARGET_DIR=$target/fuzz cargo check --quiet --all-targets)
