@@ -1,7 +1,6 @@
 //! Annotate a function, record, read the report: `cargo run --release --example quickstart`.
 
 use ndarray::Array2;
-use trace_runtime::report::TextStyle;
 use trace_runtime::{record, traced_op};
 
 #[traced_op]
@@ -16,5 +15,5 @@ fn main() {
     );
     let (y, trace) = record(|| (0..8).fold(x, |x, _| layer(&x, &weight)));
     assert!(y.iter().all(|y| (y - 1.0).abs() < 1e-3));
-    println!("{}", trace.report().to_text(&TextStyle::default()));
+    println!("{}", trace.report());
 }

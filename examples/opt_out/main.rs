@@ -9,7 +9,6 @@ mod graph;
 
 use std::hint::black_box;
 use std::time::Instant;
-use trace_runtime::report::TextStyle;
 use trace_runtime::{Session, SessionError};
 
 fn main() -> Result<(), SessionError> {
@@ -17,7 +16,7 @@ fn main() -> Result<(), SessionError> {
     let sum = graph::sum_of_squares(&[1.0, 2.0, 3.0]);
     let trace = session.finish();
     assert!((sum - 14.0).abs() < 1e-6);
-    println!("{}", trace.report().to_text(&TextStyle::default()));
+    println!("{}", trace.report());
 
     let (plain, annotated) = fastest_ns(
         || graph::plain_square(black_box(&[3.0])),

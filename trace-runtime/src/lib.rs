@@ -14,7 +14,7 @@
 //! let (_, trace) = record(|| scale(&[1.0, 2.0, 3.0], 2.0));
 //! # #[cfg(feature = "enabled")]
 //! assert_eq!(trace.entries[0].output_shape, [3]);
-//! println!("{}", trace.report().to_text(&Default::default()));
+//! println!("{}", trace.report());
 //! ```
 //!
 //! | to | see |
