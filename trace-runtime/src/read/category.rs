@@ -1,6 +1,7 @@
 //! Maps the category of a Chrome event to the lane that it belongs to and to the kind of op.
 
 use super::scanner::Raw;
+use super::xla;
 use crate::model::OpKind;
 
 /// The rows of one thread that nest in each other.
@@ -18,16 +19,22 @@ pub(super) enum Lane {
     Runtime,
     /// Work on a device: kernels, copies, fills.
     Device,
+    /// Steps that a profiler shows on a row of a device.
+    DeviceSteps,
 }
 
 impl Lane {
-    pub(super) const COUNT: usize = 4;
+    pub(super) const COUNT: usize = 5;
 }
 
 /// The meaning of an event's category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Category {
     Row(Lane),
+    /// Work on a device of a family that has a category of its own.
+    Vendor(Vendor),
+    /// Work on a device of XLA.
+    Xla,
     /// Work on a device that copies or fills.
     DeviceMemory,
     /// A synchronisation, shown once more on the row of the stream that it is about.
@@ -49,6 +56,8 @@ impl Category {
             b"cuda_sync" => Category::Sync,
             b"gpu_user_annotation" => Category::Mirror,
             b"Trace" => Category::ProfilerSpan,
+            b"mtia_ccp_events" => Category::Vendor(Vendor::Mtia),
+            b"hpu_op" => Category::Vendor(Vendor::Hpu),
             other => {
                 let runtime = [&b"runtime"[..], b"driver"].into_iter().any(|end| {
                     let start = other.len().saturating_sub(end.len());
@@ -56,6 +65,38 @@ impl Category {
                 });
                 Category::Row(if runtime { Lane::Runtime } else { Lane::Host })
             }
+        }
+    }
+}
+
+/// The family of a device, where the category of a row gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Vendor {
+    /// The family of all devices of the trace that have only a number.
+    Generic,
+    /// Meta's training and inference accelerators.
+    Mtia,
+    /// Intel Gaudi.
+    Hpu,
+}
+
+impl Category {
+    /// The family of the device that a row is on.
+    pub(super) fn vendor(self) -> Vendor {
+        match self {
+            Category::Vendor(vendor) => vendor,
+            _ => Vendor::Generic,
+        }
+    }
+
+    /// A number for each category whose rows are on devices, so that their ops are told apart.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Category::DeviceMemory => 1,
+            Category::Vendor(Vendor::Mtia) => 2,
+            Category::Vendor(Vendor::Hpu) => 3,
+            Category::Xla => 4,
+            _ => 0,
         }
     }
 }
@@ -72,6 +113,12 @@ pub(super) fn device_kind(name: &str, category: Category) -> OpKind {
     let kernels = ["ncclKernel", "ncclDevKernel", "rcclGenericKernel"];
     if starts(&["nccl", "rccl", "hccl"]) || kernels.iter().any(|kernel| name.contains(kernel)) {
         return OpKind::Communication;
+    }
+    if category == Category::Xla && xla::communicates(name) {
+        return OpKind::Communication;
+    }
+    if category == Category::Xla && xla::copies(name) {
+        return OpKind::Memory;
     }
     let copies = ["Memcpy", "Memset", "dma"];
     if category == Category::DeviceMemory || copies.iter().any(|copy| name.starts_with(copy)) {

@@ -153,7 +153,9 @@ fn finish(
     header: FileHeader,
     reader: Reader,
 ) -> Result<TraceStore, TraceError> {
-    let nothing = collector.rows.is_empty() && collector.memory.is_empty();
+    let nothing = collector.rows.is_empty()
+        && collector.memory.is_empty()
+        && collector.async_spans.is_empty();
     if nothing && collector.left_out.total() > 0 {
         return Err(TraceError::not_a_trace(format!(
             "none of its {} events has a name and a duration; \

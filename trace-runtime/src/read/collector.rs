@@ -1,5 +1,6 @@
 //! Collects the events of a file, in the order of the file.
 
+use super::async_spans::AsyncSpans;
 use super::category::{Category, Lane};
 use super::event::{Args, Event};
 use super::flows::Flow;
@@ -10,6 +11,7 @@ use super::ops::Ops;
 use super::places::Places;
 use super::scanner::Raw;
 use super::texts::Texts;
+use super::xla::XlaRow;
 use crate::model::wire::chrome;
 use std::collections::HashMap;
 
@@ -30,6 +32,9 @@ pub(super) struct Collector {
     pub(super) sequences: HashMap<(u32, i64), u64, FastHash>,
     /// True if a device row has no correlation, so that launches must be found by flow events.
     pub(super) uncorrelated: bool,
+    /// True if there are calls of an XPU runtime.
+    pub(super) xpu_calls: bool,
+    pub(super) async_spans: AsyncSpans,
     pub(super) left_out: LeftOut,
     pub(super) events: usize,
     /// Rows that have a begin event and no end event yet, by place.
@@ -91,7 +96,10 @@ impl Collector {
             b'i' | b'I' | b'R' => self.left_out.count("instant events"),
             b'C' => self.left_out.count("counter samples"),
             b't' => self.left_out.count("flow steps"),
-            b'b' | b'n' | b'e' | b'S' | b'T' | b'p' | b'F' => self.left_out.count("async events"),
+            b'b' => self.begin_async(event),
+            b'e' => self.end_async(event),
+            b'n' => self.left_out.count("instants of async spans"),
+            b'S' | b'T' | b'p' | b'F' => self.left_out.count("async events"),
             b'N' | b'O' | b'D' => self.left_out.count("object snapshots"),
             b'P' => self.left_out.count("stack samples"),
             0 => self.left_out.count("events without a phase"),
@@ -146,11 +154,42 @@ impl Collector {
         }
     }
 
+    fn begin_async(&mut self, event: &Event<'_>) {
+        let Some(start) = self.time(event) else {
+            return;
+        };
+        let category = Category::Row(Lane::Host);
+        let op = self
+            .ops
+            .id(event.name, Lane::Host, category, &event.args.facts);
+        let id = self.async_spans.id(event.category, event.pid, event.id);
+        let row = EventRow {
+            start: start.ns,
+            end: UNFINISHED,
+            correlation: UNCORRELATED,
+            op,
+            lane: 0,
+        };
+        self.async_spans.begin(id, row);
+    }
+
+    fn end_async(&mut self, event: &Event<'_>) {
+        let Some(end) = self.time(event) else {
+            return;
+        };
+        let id = self.async_spans.id(event.category, event.pid, event.id);
+        if !self.async_spans.end(id, end.ns) {
+            self.left_out.count("ends without a begin");
+        }
+    }
+
     #[inline]
     fn row(&mut self, event: &Event<'_>, category: Category, start: i64, end: i64) {
-        let lane = match category {
+        let place = self.places.place(event.pid, event.tid);
+        let mut category = category;
+        let mut lane = match category {
             Category::Row(lane) => lane,
-            Category::DeviceMemory => Lane::Device,
+            Category::DeviceMemory | Category::Vendor(_) | Category::Xla => Lane::Device,
             Category::Sync => return self.sync(event),
             Category::Mirror => return self.left_out.count("annotations mirrored on devices"),
             Category::ProfilerSpan => return self.left_out.count("spans of the profiler itself"),
@@ -161,6 +200,22 @@ impl Collector {
             sequence,
             ..
         } = event.args;
+        let mut xla_device = None;
+        if lane == Lane::Host && event.category.is_empty() {
+            let (row, device) = self.places.xla(place);
+            (lane, category) = match row {
+                XlaRow::None => (lane, category),
+                XlaRow::Work => (Lane::Device, Category::Xla),
+                XlaRow::Steps => (Lane::DeviceSteps, category),
+                XlaRow::Repeated => {
+                    return self.left_out.count("rows that repeat work on devices");
+                }
+            };
+            xla_device = Some(device).filter(|_| row != XlaRow::None);
+        }
+        if let Some(device) = &xla_device {
+            facts.device = Raw(device.as_bytes());
+        }
         let mut link = UNCORRELATED;
         match lane {
             Lane::Device => {
@@ -170,12 +225,16 @@ impl Collector {
                 link = correlation.number().unwrap_or(UNCORRELATED);
                 self.uncorrelated |= link == UNCORRELATED;
             }
-            Lane::Runtime => link = correlation.number().unwrap_or(UNCORRELATED),
-            Lane::Host | Lane::Python => {}
+            Lane::Runtime => {
+                link = correlation.number().unwrap_or(UNCORRELATED);
+                self.xpu_calls |= event.category.0.starts_with(b"xpu");
+            }
+            Lane::Host | Lane::Python | Lane::DeviceSteps => {}
         }
         let op = self.ops.id(event.name, lane, category, &facts);
-        let place = self.places.place(event.pid, event.tid);
-        let lane = self.places.lane(place, lane, facts.device);
+        let lane = self
+            .places
+            .lane(place, lane, category.vendor(), facts.device);
         if let Some(sequence) = sequence.number() {
             self.sequences.insert((lane, start), sequence);
         }

@@ -1,5 +1,6 @@
 //! The keys of a Chrome trace beside its events: the rank, the devices, the clock.
 
+use super::devices::Devices;
 use super::scanner::{Fault, Raw, Scanner};
 use crate::model::TraceStoreBuilder;
 use crate::model::wire::metadata;
@@ -9,6 +10,8 @@ use crate::model::wire::metadata;
 pub(super) struct FileHeader {
     pub(super) rank: Option<u32>,
     facts: Vec<(String, String)>,
+    /// Number and name of each device.
+    devices: Vec<(String, String)>,
 }
 
 /// A longer value is a log or a dump and not a fact for a report.
@@ -75,8 +78,10 @@ impl FileHeader {
                 }
             }
             if let Some(id) = id {
-                let device = super::ops::device_id(id);
-                self.keep(metadata::device_name(&device), name);
+                let name = name.filter(|name| name.0.len() <= LONGEST_FACT);
+                let name = name.map(|name| name.text().into_owned());
+                self.devices
+                    .push((id.text().into_owned(), name.unwrap_or_default()));
             }
         }
         Ok(())
@@ -100,7 +105,10 @@ impl FileHeader {
     }
 
     /// Adds the facts to the metadata of a trace.
-    pub(super) fn write_to(self, builder: &mut TraceStoreBuilder) {
+    pub(super) fn write_to(self, builder: &mut TraceStoreBuilder, devices: &Devices) {
+        for (device, name) in self.devices {
+            builder.metadata(metadata::device_name(&devices.listed(&device)), name);
+        }
         for (key, value) in self.facts {
             builder.metadata(key, value);
         }

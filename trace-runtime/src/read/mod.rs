@@ -13,9 +13,11 @@
 //!
 //! Compressed files are not decompressed here; the `optrace` command does that.
 
+mod async_spans;
 mod category;
 mod chrome;
 mod collector;
+mod devices;
 mod event;
 mod flows;
 mod hash;
@@ -36,6 +38,7 @@ mod steps;
 mod tensor_list;
 mod texts;
 mod window;
+mod xla;
 
 pub use reader::Reader;
 pub use recognize::Format;

@@ -2,6 +2,7 @@
 
 use super::category::Lane;
 use super::collector::{Collector, EventRow, MemoryChange, SyncRow, UNCORRELATED, UNFINISHED};
+use super::devices::{DeviceClues, Devices};
 use super::flows::Arrows;
 use super::hash::FastHash;
 use super::header::FileHeader;
@@ -30,27 +31,37 @@ pub(super) fn build(
     let Collector {
         mut rows,
         ops,
-        places,
+        mut places,
         mut memory,
         memory_devices,
         syncs,
         flows,
         handoffs,
         uncorrelated,
+        xpu_calls,
+        async_spans,
         sequences,
         mut left_out,
         events,
         ..
     } = collected;
+    rows.extend(async_spans.place(&mut places));
+    let mut clues = DeviceClues {
+        xpu_calls,
+        in_memory: memory_devices.clone(),
+        ..DeviceClues::default()
+    };
+    ops.note_devices(&mut clues);
+    let devices = Devices::new(&clues);
     let base = finish_rows(&mut rows, &memory);
     let steps = Steps::find(&rows, &ops, &places);
     rows.sort_by_key(|row| (row.start, Reverse(row.end)));
     memory.sort_by_key(|event| event.at);
 
     let mut builder = TraceStoreBuilder::new();
-    let threads = places.threads(&mut builder, header.rank);
+    let threads = places.threads(&mut builder, header.rank, &devices);
     let signatures = match threads.first() {
-        Some(&thread) => ops.signatures(&mut builder, thread)?,
+        Some(&thread) => ops.signatures(&mut builder, thread, &devices)?,
         None => Vec::new(),
     };
     let has_ops = places.lanes().iter().any(|lane| lane.lane == Lane::Host);
@@ -104,7 +115,7 @@ pub(super) fn build(
     if let Some(start) = header.wall_clock_ns(base) {
         builder.metadata(metadata::START_UNIX_NS, start.to_string());
     }
-    header.write_to(&mut builder);
+    header.write_to(&mut builder, &devices);
     left_out.write_to(&mut builder);
     Ok(builder.finish())
 }
@@ -192,6 +203,9 @@ impl Sweep {
         if self.steps.marks(row.op) {
             self.take_step(row, lane);
             return Ok(None);
+        }
+        if lane.lane == Lane::DeviceSteps {
+            return Ok(Some("steps shown on devices"));
         }
         if self.hides.contains(&(lane.lane, true)) {
             if lane.lane == Lane::Python {
@@ -323,6 +337,7 @@ impl Sweep {
     fn add_to_total(&mut self, row: &EventRow, lane: LaneOf) {
         let counts = match lane.lane {
             Lane::Host | Lane::Device => true,
+            Lane::DeviceSteps => false,
             Lane::Python | Lane::Runtime => self.places.lane_of(lane.place, Lane::Host).is_none(),
         };
         if counts {

@@ -1,10 +1,10 @@
 //! The distinct ops of a trace: the text of each is parsed once, however often the op ran.
 
-use super::category::{Category, Lane, device_kind};
+use super::category::{Category, Lane, Vendor, device_kind};
+use super::devices::{DeviceClues, Devices};
 use super::event::Facts;
 use super::scanner::Raw;
 use super::step_names::{Family, StepName};
-use super::steps::may_mark;
 use super::tensor_list::TensorList;
 use super::texts::Texts;
 use crate::model::collective_keys as keys;
@@ -38,7 +38,7 @@ impl Ops {
         category: Category,
         facts: &Facts<'_>,
     ) -> u32 {
-        let lane_and_category = [lane as u8, u8::from(category == Category::DeviceMemory)];
+        let lane_and_category = [lane as u8, category.code()];
         self.texts.part(0, Raw(&lane_and_category));
         self.texts.part(1, name);
         for (number, part) in (2..).zip(facts.parts()) {
@@ -70,23 +70,41 @@ impl Ops {
         .collect()
     }
 
+    /// Adds what the ops show of the devices to `clues`.
+    pub(super) fn note_devices(&self, clues: &mut DeviceClues) {
+        for (id, &(lane, category)) in (0..).zip(&self.distinct) {
+            let [_, name, facts @ ..] = self.texts.parts::<PARTS>(id);
+            match lane {
+                Lane::Runtime => clues.hip_calls |= name.0.starts_with(b"hip"),
+                Lane::Device if category.vendor() == Vendor::Generic => {
+                    clues
+                        .in_rows
+                        .extend(Facts::from_parts(facts).device.number::<u32>());
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// The ops that mark a step, with the step.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u32, StepName)> {
-        (0..)
-            .zip(&self.distinct)
-            .filter(|(_, (lane, _))| may_mark(*lane))
-            .filter_map(|(id, _)| {
-                let [_, name, facts @ ..] = self.texts.parts::<PARTS>(id);
-                let argument = Facts::from_parts(facts).step_number.number();
-                let step = match argument {
-                    Some(number) => Some(StepName {
-                        family: Family::Argument,
-                        number: Some(number),
-                    }),
-                    None => StepName::of(&name.text()),
-                };
-                Some((id, step?))
-            })
+        (0..).zip(&self.distinct).filter_map(|(id, &(lane, _))| {
+            let [_, name, facts @ ..] = self.texts.parts::<PARTS>(id);
+            let argument = Facts::from_parts(facts).step_number.number();
+            let of_family = |family, number| StepName {
+                family,
+                number: Some(number),
+            };
+            let step = match (lane, argument) {
+                (Lane::Host, Some(number)) => Some(of_family(Family::Argument, number)),
+                (Lane::Host, None) => StepName::of(&name.text()),
+                (Lane::DeviceSteps, _) => name
+                    .number()
+                    .map(|number| of_family(Family::Device, number)),
+                _ => None,
+            };
+            Some((id, step?))
+        })
     }
 
     /// Adds every op to the store being built, and returns their signatures. `thread` is any thread of
@@ -95,6 +113,7 @@ impl Ops {
         &self,
         builder: &mut TraceStoreBuilder,
         thread: ThreadIndex,
+        devices: &Devices,
     ) -> Result<Vec<SignatureIndex>, TraceError> {
         (0..)
             .zip(&self.distinct)
@@ -107,7 +126,7 @@ impl Ops {
                     category,
                     facts,
                 };
-                op.signature(builder, thread)
+                op.signature(builder, thread, devices)
             })
             .collect()
     }
@@ -118,6 +137,7 @@ impl Op<'_> {
         &self,
         builder: &mut TraceStoreBuilder,
         thread: ThreadIndex,
+        devices: &Devices,
     ) -> Result<SignatureIndex, TraceError> {
         let facts = &self.facts;
         let name = self.name.text();
@@ -130,7 +150,8 @@ impl Op<'_> {
         if self.lane == Lane::Device && facts.output_dims.is_empty() {
             outputs = TensorList::flat(facts.elements_out, facts.element_type);
         }
-        let device = (self.lane == Lane::Device).then(|| device_id(facts.device));
+        let device =
+            (self.lane == Lane::Device).then(|| devices.id(self.category.vendor(), facts.device));
         let (inputs, outputs) = (inputs.views(), outputs.views());
         let mut entry = NewEntry::new(&name, thread, 0, 0);
         entry.device_id = device.as_deref();
@@ -144,18 +165,9 @@ impl Op<'_> {
             }
             // Analyses guess the kind of other ops from the name. That would be wrong for these: a
             // runtime call is not communication because its name has `send` or `comm` in it.
-            Lane::Python | Lane::Runtime => Some(OpKind::Other),
+            Lane::Python | Lane::Runtime | Lane::DeviceSteps => Some(OpKind::Other),
             Lane::Host => None,
         };
         builder.signature_of(&entry)
-    }
-}
-
-/// `cuda:3` for the number 3; other text is the device's id as it is.
-pub(super) fn device_id(device: Raw<'_>) -> String {
-    match device.number::<u32>() {
-        Some(number) => format!("cuda:{number}"),
-        None if device.is_empty() => "cuda".to_owned(),
-        None => device.text().into_owned(),
     }
 }

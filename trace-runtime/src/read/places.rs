@@ -1,13 +1,15 @@
 //! The processes and threads of a file, and the lanes of each.
 
-use super::category::Lane;
+use super::category::{Lane, Vendor};
+use super::devices::Devices;
 use super::hash::FastHash;
-use super::ops::device_id;
 use super::scanner::Raw;
 use super::texts::Texts;
+use super::xla::{self, XlaRow};
 use crate::model::wire::chrome;
 use crate::model::{ThreadIndex, TraceStoreBuilder};
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// Every place (process and thread) of a trace, and its lanes.
 #[derive(Debug, Default)]
@@ -17,7 +19,7 @@ pub(super) struct Places {
     known: Vec<Place>,
     lanes: Vec<LaneOf>,
     /// The device of each lane as the trace names it.
-    devices: Vec<Box<[u8]>>,
+    devices: Vec<(Vendor, Box<[u8]>)>,
     process_names: HashMap<Box<[u8]>, Box<[u8]>, FastHash>,
     last: u32,
 }
@@ -28,6 +30,8 @@ struct Place {
     tid: Box<[u8]>,
     name: Box<[u8]>,
     lanes: [Option<u32>; Lane::COUNT],
+    /// Found when the first row is read: the names of processes and threads come before it.
+    xla: Option<(XlaRow, Rc<str>)>,
 }
 
 /// One lane of a place.
@@ -57,6 +61,7 @@ impl Places {
                 tid: tid.0.into(),
                 name: Box::default(),
                 lanes: [None; Lane::COUNT],
+                xla: None,
             });
         }
         self.last
@@ -64,11 +69,11 @@ impl Places {
 
     /// The number of a lane.
     #[inline]
-    pub(super) fn lane(&mut self, place: u32, lane: Lane, device: Raw<'_>) -> u32 {
+    pub(super) fn lane(&mut self, place: u32, lane: Lane, vendor: Vendor, device: Raw<'_>) -> u32 {
         let slot = &mut self.known[place as usize].lanes[lane as usize];
         *slot.get_or_insert_with(|| {
             self.lanes.push(LaneOf { place, lane });
-            self.devices.push(device.0.into());
+            self.devices.push((vendor, device.0.into()));
             self.lanes.len() as u32 - 1
         })
     }
@@ -82,6 +87,29 @@ impl Places {
     ) -> Option<u64> {
         let lane = self.lane_of(place, Lane::Device)?;
         builder.thread_id(threads[lane as usize])
+    }
+
+    /// The sort of row that a place is in a trace of XLA, and its device.
+    #[inline]
+    pub(super) fn xla(&mut self, place: u32) -> (XlaRow, Rc<str>) {
+        if let Some(known) = &self.known[place as usize].xla {
+            return known.clone();
+        }
+        let found = self.find_xla(place);
+        self.known[place as usize].xla = Some(found.clone());
+        found
+    }
+
+    fn find_xla(&self, place: u32) -> (XlaRow, Rc<str>) {
+        let Place { pid, name, .. } = &self.known[place as usize];
+        let process = self.process_names.get(pid).map(|name| Raw(name).text());
+        let Some(device) = process.and_then(|process| xla::device_of(&process)) else {
+            return (XlaRow::None, "".into());
+        };
+        let is_stream = |other: &Place| xla::is_stream(&Raw(&other.name).text());
+        let mut of_device = self.known.iter().filter(|other| other.pid == *pid);
+        let row = XlaRow::of(&Raw(name).text(), of_device.any(is_stream));
+        (row, device.into())
     }
 
     pub(super) fn lanes(&self) -> &[LaneOf] {
@@ -108,6 +136,7 @@ impl Places {
         &self,
         builder: &mut TraceStoreBuilder,
         rank: Option<u32>,
+        devices: &Devices,
     ) -> Vec<ThreadIndex> {
         let mut numbers = vec![None; self.lanes.len()];
         let mut taken = HashSet::new();
@@ -125,7 +154,7 @@ impl Places {
             .iter()
             .zip(&self.devices)
             .zip(numbers)
-            .map(|((lane, device), number)| {
+            .map(|((lane, (vendor, device)), number)| {
                 let own_rank = self.rank(lane.place);
                 let number = number.unwrap_or_else(|| {
                     while !taken.insert((own_rank, free)) {
@@ -134,11 +163,9 @@ impl Places {
                     free
                 });
                 let rank = own_rank.or(rank);
-                builder.thread(
-                    Some(number),
-                    rank,
-                    self.name_of(*lane, Raw(device)).as_deref(),
-                )
+                let device = || devices.id(*vendor, Raw(device));
+                let name = self.name_of(*lane, device);
+                builder.thread(Some(number), rank, name.as_deref())
             })
             .collect()
     }
@@ -153,7 +180,7 @@ impl Places {
         Raw(name).number()
     }
 
-    fn name_of(&self, lane: LaneOf, device: Raw<'_>) -> Option<String> {
+    fn name_of(&self, lane: LaneOf, device: impl Fn() -> String) -> Option<String> {
         let place = &self.known[lane.place as usize];
         let given = || {
             let name = if place.name.is_empty() {
@@ -169,8 +196,11 @@ impl Places {
             None => own_tid.text().into_owned(),
         };
         let stream = || {
-            let device = device_id(device);
+            let device = device();
             match own_tid.number::<i64>() {
+                Some(_) if xla::is_stream(&Raw(&place.name).text()) => {
+                    format!("{device} {}", Raw(&place.name).text().trim())
+                }
                 Some(number) => format!("{device} stream {number}"),
                 None => format!("{device} {}", own_tid.text()),
             }
@@ -180,6 +210,7 @@ impl Places {
             Lane::Python => Some(format!("{}, python", given().unwrap_or_else(tid))),
             Lane::Runtime => Some(format!("{}, runtime", given().unwrap_or_else(tid))),
             Lane::Device => Some(stream()),
+            Lane::DeviceSteps => None,
         }
     }
 }

@@ -17,6 +17,8 @@ pub(super) enum Family {
     Argument,
     /// What comes before the number: `step `, `iteration #`.
     Words(String),
+    /// Rows named by a number in the row `Steps` of a device of XLA.
+    Device,
 }
 
 /// The words that mark a step when a number follows, in lower case and without spaces or underscores.

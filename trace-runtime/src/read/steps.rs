@@ -1,6 +1,5 @@
 //! The steps of a trace, from the annotations that mark them.
 
-use super::category::Lane;
 use super::collector::{EventRow, UNFINISHED};
 use super::hash::FastHash;
 use super::ops::Ops;
@@ -23,7 +22,7 @@ impl Steps {
     /// Finds the annotations that mark steps.
     ///
     /// Of several loops that are annotated, `torch.profiler`'s own comes first, then an annotation with a `step_num`,
-    /// then the one whose annotations take the most time: the outer loop. Of several threads of a rank that annotate
+    /// then the one whose annotations take the most time: the outer loop; the steps on rows of devices come last. Of several threads of a rank that annotate
     /// it, the one whose annotations take the most time decides.
     pub(super) fn find(rows: &[EventRow], ops: &Ops, places: &Places) -> Steps {
         let named: HashMap<u32, StepName, FastHash> = ops.steps().collect();
@@ -38,6 +37,7 @@ impl Steps {
             Family::Profiler => 0,
             Family::Argument => 1,
             Family::Words(_) => 2,
+            Family::Device => 3,
         };
         let chosen = time_of
             .iter()
@@ -107,9 +107,4 @@ fn length(row: &EventRow) -> u64 {
         UNFINISHED => 0,
         end => end.abs_diff(row.start),
     }
-}
-
-/// Whether rows of a lane may mark steps.
-pub(super) fn may_mark(lane: Lane) -> bool {
-    lane == Lane::Host
 }

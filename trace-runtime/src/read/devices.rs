@@ -1,0 +1,158 @@
+//! One name for each device, whichever part of a trace mentions it.
+
+use super::category::Vendor;
+use super::scanner::Raw;
+use std::collections::{BTreeSet, HashMap};
+
+/// The names of the devices of a trace.
+///
+/// Profilers number devices and leave the family to the reader. For ROCm they even number one GPU in two ways: kernels
+/// have the number of the agent, which counts the processors too, and memory events have the number of the GPU.
+#[derive(Debug)]
+pub(super) struct Devices {
+    /// The family of devices that have only a number.
+    family: &'static str,
+    /// From the number in kernels to that in memory events, where they differ.
+    renumbered: HashMap<u32, u32>,
+}
+
+/// What a trace shows of its devices, for the choice of names.
+#[derive(Debug, Default)]
+pub(super) struct DeviceClues {
+    /// There are calls into HIP: `hipLaunchKernel`.
+    pub(super) hip_calls: bool,
+    /// There are calls of an XPU runtime.
+    pub(super) xpu_calls: bool,
+    /// The numbers of devices in rows of work.
+    pub(super) in_rows: BTreeSet<u32>,
+    /// The devices of memory events.
+    pub(super) in_memory: Vec<String>,
+}
+
+impl Devices {
+    pub(super) fn new(clues: &DeviceClues) -> Devices {
+        let in_memory = |family: &str| -> BTreeSet<u32> {
+            let numbers = clues.in_memory.iter().filter_map(|device| {
+                let (own, number) = device.split_once(':')?;
+                (own == family).then(|| number.parse().ok())?
+            });
+            numbers.collect()
+        };
+        let (hip, xpu) = (in_memory("hip"), in_memory("xpu"));
+        if clues.hip_calls || !hip.is_empty() {
+            return Devices {
+                family: "hip",
+                renumbered: paired(&clues.in_rows, &hip),
+            };
+        }
+        let family = if clues.xpu_calls || !xpu.is_empty() {
+            "xpu"
+        } else {
+            "cuda"
+        };
+        Devices {
+            family,
+            renumbered: HashMap::new(),
+        }
+    }
+
+    /// The name of a device of rows of work: `cuda:3` for the number 3; other text is the name itself.
+    pub(super) fn id(&self, vendor: Vendor, device: Raw<'_>) -> String {
+        let family = match vendor {
+            Vendor::Generic => self.family,
+            Vendor::Mtia => "mtia",
+            Vendor::Hpu => "hpu",
+        };
+        match device.number::<u32>() {
+            Some(number) if vendor == Vendor::Generic => {
+                let number = self.renumbered.get(&number).copied().unwrap_or(number);
+                format!("{family}:{number}")
+            }
+            Some(number) if number < HIGHEST_NUMBER => format!("{family}:{number}"),
+            None if !device.is_empty() => device.text().into_owned(),
+            // The number of a process, where a row names no device.
+            _ => family.to_owned(),
+        }
+    }
+
+    /// The name of a device in the header of a trace, which has the numbers of memory events.
+    pub(super) fn listed(&self, device: &str) -> String {
+        match device.parse::<u32>() {
+            Ok(number) => format!("{}:{number}", self.family),
+            Err(_) => device.to_owned(),
+        }
+    }
+}
+
+/// No machine has as many devices.
+const HIGHEST_NUMBER: u32 = 1024;
+
+/// Pairs two numberings of the same devices: nothing to do where the first is part of the second; in order where they
+/// are equally many; by the distance of the first ones where that makes one part of the other.
+fn paired(in_rows: &BTreeSet<u32>, in_memory: &BTreeSet<u32>) -> HashMap<u32, u32> {
+    let (Some(&first), Some(&target)) = (in_rows.first(), in_memory.first()) else {
+        return HashMap::new();
+    };
+    if in_rows.is_subset(in_memory) {
+        return HashMap::new();
+    }
+    if in_rows.len() == in_memory.len() {
+        return in_rows
+            .iter()
+            .copied()
+            .zip(in_memory.iter().copied())
+            .collect();
+    }
+    let moved: HashMap<u32, u32> = in_rows
+        .iter()
+        .filter_map(|&number| Some((number, number.checked_sub(first)?.checked_add(target)?)))
+        .collect();
+    let targets: BTreeSet<u32> = moved.values().copied().collect();
+    if targets.is_subset(in_memory) || in_memory.is_subset(&targets) {
+        return moved;
+    }
+    HashMap::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn devices(rows: &[u32], memory: &[&str]) -> Devices {
+        Devices::new(&DeviceClues {
+            in_rows: rows.iter().copied().collect(),
+            in_memory: memory.iter().map(|&device| device.to_owned()).collect(),
+            ..DeviceClues::default()
+        })
+    }
+
+    fn generic(devices: &Devices, number: &str) -> String {
+        devices.id(Vendor::Generic, Raw(number.as_bytes()))
+    }
+
+    #[test]
+    fn a_gpu_of_rocm_has_one_name() {
+        assert_eq!(generic(&devices(&[2], &["cpu", "hip:0"]), "2"), "hip:0");
+        let four = devices(&[4, 5], &["hip:0", "hip:1", "hip:2"]);
+        assert_eq!(
+            (generic(&four, "4"), generic(&four, "5")),
+            ("hip:0".into(), "hip:1".into())
+        );
+        // Already the same numbers.
+        assert_eq!(generic(&devices(&[1], &["hip:0", "hip:1"]), "1"), "hip:1");
+        // No pairing is certain.
+        let unclear = devices(&[1, 9], &["hip:0", "hip:3", "hip:4"]);
+        assert_eq!(generic(&unclear, "9"), "hip:9");
+    }
+
+    #[test]
+    fn families_come_from_memory_events_and_categories() {
+        assert_eq!(generic(&devices(&[0], &["cuda:0"]), "0"), "cuda:0");
+        assert_eq!(generic(&devices(&[0], &["xpu:0"]), "0"), "xpu:0");
+        assert_eq!(generic(&devices(&[0], &[]), ""), "cuda");
+        let cuda = devices(&[0], &[]);
+        assert_eq!(cuda.id(Vendor::Mtia, Raw(b"3")), "mtia:3");
+        assert_eq!(cuda.id(Vendor::Hpu, Raw(b"48151")), "hpu");
+        assert_eq!(cuda.id(Vendor::Generic, Raw(b"gpu:1")), "gpu:1");
+    }
+}
