@@ -471,6 +471,30 @@ fn work_that_host_threads_ran_for_a_device_counts_as_the_devices() {
 }
 
 #[test]
+fn between_its_ops_the_thread_of_a_step_is_at_work_on_the_step() {
+    let json = br#"[
+        {"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":0,"dur":100},
+        {"ph":"X","cat":"user_annotation","name":"ProfilerStep#2","pid":1,"tid":1,"ts":120,"dur":10},
+        {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":40,"dur":10},
+        {"ph":"X","cat":"cpu_op","name":"other","pid":1,"tid":2,"ts":0,"dur":50}]"#;
+    let trace = trace_runtime::read::from_slice(json).unwrap();
+    assert_eq!(
+        ops_on_path(&trace),
+        named(&[("outside of ops", 100_000), ("aten::mm", 10_000)])
+    );
+    let crossed = CausalModel::new(&trace).critical_path().crossed;
+    assert_eq!(
+        (crossed[0].what.as_str(), crossed[0].ns),
+        ("outside of ops", 20_000)
+    );
+    let lane = host(&trace);
+    assert_eq!(
+        (lane.span_ns, lane.working_ns, lane.outside_ns),
+        (130_000, 10_000, 120_000)
+    );
+}
+
+#[test]
 fn rows_that_repeat_the_time_of_others_are_not_lanes() {
     let json = br#"[
         {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":0,"dur":10},

@@ -10,6 +10,9 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
+/// What a thread does between its ops.
+const OUTSIDE: &str = "outside of ops";
+
 /// The longest chain of work that had to happen one after the other.
 ///
 /// A chain follows a lane, and passes to another where that could not go on without it: from a launch to the
@@ -47,7 +50,8 @@ impl CriticalPath {
 /// An op on the critical path.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CriticalOp {
-    /// Its name; for a runtime call outside of ops the name of the call.
+    /// Its name; for a runtime call outside of ops the name of the call; `outside of ops` for what the thread that
+    /// marks the steps did in a step between its ops.
     pub operation: String,
     /// The device it ran on, if that is not the host.
     pub device: Option<String>,
@@ -117,6 +121,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         let mut ops: HashMap<(&str, Option<&str>), (usize, u64)> = HashMap::new();
         for link in &self.path {
             let (name, device) = self.name_and_device(link.node);
+            let name = if name.is_empty() { OUTSIDE } else { name };
             let ns = link.length();
             path.length_ns += ns;
             *(if device.is_some() {
@@ -180,7 +185,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             }
             PathStep {
                 lane: self.lanes.label(link.lane),
-                operation: name.to_owned(),
+                operation: if name.is_empty() { OUTSIDE } else { name }.to_owned(),
                 step: match Node::of(link.node, self.trace.entry_count()) {
                     Node::Entry(index) => {
                         let view = self.trace.view(index);
@@ -270,7 +275,7 @@ impl Gap {
             Gap::BetweenDeviceWork => "between device work".to_owned(),
             Gap::Return => "return from the device".to_owned(),
             Gap::Suspended => "suspended".to_owned(),
-            Gap::Outside => "outside of ops".to_owned(),
+            Gap::Outside => OUTSIDE.to_owned(),
         }
     }
 }

@@ -133,7 +133,7 @@ impl IdleCause {
     pub const MOST_OPS: usize = 8;
 }
 
-impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
+impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     /// Why each device other than `cpu` was idle, by rank and name.
     pub fn idle_causes(&self) -> Vec<DeviceIdle> {
         let mut devices: BTreeMap<(Option<u32>, &str), Device> = BTreeMap::new();

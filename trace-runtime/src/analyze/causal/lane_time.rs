@@ -3,6 +3,7 @@
 use super::CausalModel;
 use super::lane::LaneKind;
 use super::wait::WaitFor;
+use crate::analyze::forest::NONE;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
@@ -80,7 +81,9 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         let mut waits: HashMap<(WaitFor, &str), (u64, u32, usize)> = HashMap::new();
         for piece in pieces {
             let Some(target) = self.wait_of(piece) else {
-                working += piece.length();
+                if piece.node != NONE {
+                    working += piece.length();
+                }
                 continue;
             };
             waiting += piece.length();

@@ -113,6 +113,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         thread::backward(trace, &lanes, &pieces, &mut found);
         rank::collectives(trace, &lanes, &mut found);
         wait::mark(&mut pieces, &found.waits);
+        piece::fill_steps(&mut pieces, &lanes, trace.steps());
         let path = longest_chain::longest_chain(&pieces, found.lanes, &found.edges);
         let (first_start, last_end) = span(trace, &pieces);
         let mut model = CausalModel {

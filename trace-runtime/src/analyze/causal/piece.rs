@@ -3,14 +3,15 @@
 use super::lane::Lanes;
 use crate::analyze::forest::NONE;
 use crate::analyze::own_time::TaskTimes;
-use crate::model::TraceView;
+use crate::model::{TraceStep, TraceView};
 
 /// A stretch of a lane in which one thing ran and nothing inside of it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// An entry, or a runtime call outside of ops: see [`Node`]. [`NONE`] for waiting outside of both.
+    /// An entry, or a runtime call outside of ops: see [`Node`]. [`NONE`] outside of both: waiting, or what the
+    /// thread of a step did between its ops.
     pub(super) node: u32,
     /// Index of the wait that the stretch is part of; [`NONE`] for work.
     pub(super) wait: u32,
@@ -135,12 +136,60 @@ impl Rows {
 
 fn push_piece(done: &mut Vec<Piece>, start: i64, end: i64, node: u32) {
     match done.last_mut() {
-        Some(last) if last.node == node && last.end == start => last.end = end,
+        Some(last) if last.node == node && last.end == start && last.is_work() => last.end = end,
         _ => done.push(Piece {
             start,
             end,
             node,
             wait: NONE,
         }),
+    }
+}
+
+/// Fills the gaps between the pieces of the thread that marked a step, within the step: what runs there is not
+/// traced, but the thread is at work on the step.
+pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[TraceStep]) {
+    let mut spans: Vec<(u32, i64, i64)> = steps
+        .iter()
+        .filter(|step| step.thread.is_some())
+        .filter_map(|step| {
+            let lane = lanes.of_thread(step.rank, step.thread)?;
+            Some((lane, step.start_ns, step.end_ns))
+        })
+        .collect();
+    spans.sort_unstable();
+    for steps in spans.chunk_by(|a, b| a.0 == b.0) {
+        let lane = steps[0].0 as usize;
+        let known = std::mem::take(&mut pieces[lane]);
+        let mut filled = Vec::with_capacity(known.len() + steps.len());
+        let mut next = steps.iter().copied().peekable();
+        let mut at = i64::MIN;
+        for piece in known {
+            fill_until(&mut filled, &mut next, at, piece.start);
+            at = piece.end;
+            filled.push(piece);
+        }
+        fill_until(&mut filled, &mut next, at, i64::MAX);
+        pieces[lane] = filled;
+    }
+}
+
+/// Fills a gap as far as steps cover it.
+fn fill_until(
+    filled: &mut Vec<Piece>,
+    steps: &mut std::iter::Peekable<impl Iterator<Item = (u32, i64, i64)>>,
+    mut at: i64,
+    until: i64,
+) {
+    while let Some(&(_, start, end)) = steps.peek().filter(|step| step.1 < until) {
+        let (from, to) = (start.max(at), end.min(until));
+        if from < to {
+            push_piece(filled, from, to, NONE);
+            at = to;
+        }
+        if end > until {
+            return;
+        }
+        steps.next();
     }
 }

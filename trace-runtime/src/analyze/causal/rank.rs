@@ -14,7 +14,7 @@ pub(super) fn collectives<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, f
             let view = trace.view(index);
             Some((view.start_ns()?, view.rank()))
         });
-        let Some((arrival, late)) = starts.max_by_key(|&(start, _)| start) else {
+        let Some((arrival, last_rank)) = starts.max_by_key(|&(start, _)| start) else {
             continue;
         };
         let meeting = found.meeting_point();
@@ -36,7 +36,7 @@ pub(super) fn collectives<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, f
                     lane,
                     start,
                     end: until,
-                    target: WaitFor::Rank(late.unwrap_or(0)),
+                    target: WaitFor::Rank(last_rank.unwrap_or(0)),
                     only: NONE,
                     node: NONE,
                 });

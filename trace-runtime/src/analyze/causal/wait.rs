@@ -123,10 +123,7 @@ fn mark_all(pieces: &[Piece], waits: &[Wait], order: &[u32]) -> Vec<Piece> {
             continue;
         }
         from = wait.end;
-        loop {
-            let Some(piece) = rest.take().or_else(|| next.next_if(|p| p.start < wait.end)) else {
-                break;
-            };
+        while let Some(piece) = rest.take().or_else(|| next.next_if(|p| p.start < wait.end)) {
             if piece.start >= wait.end {
                 rest = Some(piece);
                 break;
