@@ -488,10 +488,7 @@ fn between_its_ops_the_thread_of_a_step_is_at_work_on_the_step() {
         ("outside of ops", 20_000)
     );
     let lanes = CausalModel::new(&trace).lanes();
-    let lane = lanes
-        .iter()
-        .find(|lane| lane.thread == Some(1))
-        .unwrap();
+    let lane = lanes.iter().find(|lane| lane.thread == Some(1)).unwrap();
     assert_eq!(
         (lane.span_ns, lane.working_ns, lane.outside_ns),
         (130_000, 10_000, 120_000)

@@ -102,7 +102,7 @@ fn growth(exporter: &dyn Exporter) -> f64 {
 #[test]
 fn an_export_of_entries_does_not_grow_with_the_trace() {
     assert!(growth(&ChromeTrace::new()) < 0.01);
-    assert!(growth(&PerfettoTrace) < 0.01);
+    assert!(growth(&PerfettoTrace::new()) < 0.01);
     assert!(growth(&TraceJson) < 0.01);
 }
 

@@ -54,7 +54,7 @@ fn threads_of_one_name_are_numbered() {
     let labels: Vec<String> = thread_labels(&trace).into_values().collect();
     assert_eq!(labels, ["main", "worker #1", "worker #2", "thread 4"]);
     // Viewers show the labels; the name itself stays.
-    for exporter in [&ChromeTrace::new() as &dyn Exporter, &PerfettoTrace] {
+    for exporter in [&ChromeTrace::new() as &dyn Exporter, &PerfettoTrace::new()] {
         let mut bytes = Vec::new();
         exporter.export(&trace, &mut bytes).unwrap();
         let text = String::from_utf8_lossy(&bytes);

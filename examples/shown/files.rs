@@ -14,7 +14,7 @@ pub(crate) fn write_all(name: &str, trace: &RecordedExecutionTrace) -> Result<()
     let perfetto = folder.join("trace.pftrace");
     let flame = folder.join("flame.svg");
     trace.write(&json)?;
-    write(&PerfettoTrace, trace, &perfetto)?;
+    write(&PerfettoTrace::new(), trace, &perfetto)?;
     write(&FlameGraph::new().with_title(name), trace, &flame)?;
     println!("Written:");
     println!("  {}  every op: `optrace report {0}`", json.display());

@@ -117,7 +117,7 @@ fn what_fits_is_one_file_with_the_name_that_was_asked_for() {
     let folder = folder("fits");
     let path = folder.join("run.pftrace");
     assert_eq!(
-        export::write_split(&PerfettoTrace, &steps(), &path).unwrap(),
+        export::write_split(&PerfettoTrace::new(), &steps(), &path).unwrap(),
         [path]
     );
     assert_eq!(names(&folder), ["run.pftrace"]);

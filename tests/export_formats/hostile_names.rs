@@ -140,7 +140,7 @@ fn a_chrome_trace_shows_them_and_is_read_back_with_them() {
 #[test]
 fn a_perfetto_trace_shows_them() {
     each_name(|name, trace| {
-        let decoded = decode(&exported(&PerfettoTrace, trace));
+        let decoded = decode(&exported(&PerfettoTrace::new(), trace));
         let shown = shown(name);
         let slice = &decoded.slices[0];
         assert_eq!(without_pictures(&slice.name), shown);
@@ -326,7 +326,7 @@ fn halves_of_characters_in_what_is_read_do_not_come_out_again() {
         assert!(again.is_err() || again.unwrap().len() == 1);
     }
     assert_eq!(
-        decode(&exported(&PerfettoTrace, &trace)).slices[0].name,
+        decode(&exported(&PerfettoTrace::new(), &trace)).slices[0].name,
         name
     );
 }

@@ -3,6 +3,7 @@
 use crate::random_trace::{exported, random_trace, two_ranks};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
+use trace_runtime::analyze::CausalModel;
 use trace_runtime::export::PerfettoTrace;
 use trace_runtime::{RecordedExecutionTrace, TraceStore};
 
@@ -170,7 +171,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded {
 
 #[test]
 fn slices_nest_with_their_shapes_on_the_tracks_of_their_ranks() {
-    let decoded = decode(&exported(&PerfettoTrace, &two_ranks()));
+    let decoded = decode(&exported(&PerfettoTrace::new(), &two_ranks()));
     let matmul = decoded
         .slices
         .iter()
@@ -188,7 +189,7 @@ fn slices_nest_with_their_shapes_on_the_tracks_of_their_ranks() {
 
 #[test]
 fn a_hand_off_is_an_arrow_between_slices() {
-    let decoded = decode(&exported(&PerfettoTrace, &two_ranks()));
+    let decoded = decode(&exported(&PerfettoTrace::new(), &two_ranks()));
     let of = |name| {
         decoded
             .slices
@@ -203,7 +204,7 @@ fn a_hand_off_is_an_arrow_between_slices() {
 
 #[test]
 fn memory_is_a_counter_track_in_bytes() {
-    let decoded = decode(&exported(&PerfettoTrace, &two_ranks()));
+    let decoded = decode(&exported(&PerfettoTrace::new(), &two_ranks()));
     let first = decoded.counters[0].0;
     let points: Vec<_> = decoded
         .counters
@@ -215,14 +216,44 @@ fn memory_is_a_counter_track_in_bytes() {
 }
 
 #[test]
+fn the_critical_path_is_a_track_of_its_own_where_asked_for() {
+    let trace = two_ranks();
+    let decoded = decode(&exported(
+        &PerfettoTrace::new().with_critical_path(),
+        &trace,
+    ));
+    let tracks: Vec<u64> = decoded
+        .tracks
+        .iter()
+        .filter(|(_, (_, name))| name == "critical path")
+        .map(|(track, _)| *track)
+        .collect();
+    let path: u64 = decoded
+        .slices
+        .iter()
+        .filter(|slice| tracks.contains(&slice.track))
+        .map(|slice| slice.end_ns.unwrap() - slice.start_ns)
+        .sum();
+    assert!(path > 0);
+    assert_eq!(path, CausalModel::new(&trace).critical_path().length_ns);
+    let plain = decode(&exported(&PerfettoTrace::new(), &trace));
+    assert!(
+        plain
+            .tracks
+            .values()
+            .all(|(_, name)| name != "critical path")
+    );
+}
+
+#[test]
 fn an_empty_trace_is_an_empty_file() {
-    assert!(exported(&PerfettoTrace, &RecordedExecutionTrace::new()).is_empty());
+    assert!(exported(&PerfettoTrace::new(), &RecordedExecutionTrace::new()).is_empty());
 }
 
 proptest! {
     #[test]
     fn every_entry_is_a_slice_inside_of_its_parent_with_its_own_times(trace in random_trace()) {
-        let decoded = decode(&exported(&PerfettoTrace, &trace));
+        let decoded = decode(&exported(&PerfettoTrace::new(), &trace));
         prop_assert_eq!(decoded.slices.len(), trace.entries.len());
         for slice in &decoded.slices {
             let entry = &trace.entries[slice.args["step"].parse::<usize>().unwrap()];
@@ -242,6 +273,6 @@ proptest! {
     #[test]
     fn both_storages_give_the_same_bytes(trace in random_trace()) {
         let store = TraceStore::try_from(&trace).unwrap();
-        prop_assert_eq!(exported(&PerfettoTrace, &trace), exported(&PerfettoTrace, &store));
+        prop_assert_eq!(exported(&PerfettoTrace::new(), &trace), exported(&PerfettoTrace::new(), &store));
     }
 }

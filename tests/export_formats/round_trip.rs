@@ -3,6 +3,7 @@
 use crate::arbitrary;
 use crate::random_trace::{exported, two_ranks};
 use proptest::prelude::*;
+use trace_runtime::analyze::CausalModel;
 use trace_runtime::export::{self, ChromeTrace, CollapsedStacks, Exporter, TraceJson};
 use trace_runtime::model::{
     EntryView, Launch, MemoryEvent, NewEntry, RuntimeCall, TraceStoreBuilder,
@@ -157,6 +158,33 @@ fn what_an_allocator_said_is_read_back_unless_the_memory_was_left_out() {
     assert!(back.memory_events().eq(store.memory_events()));
     let without = read_back(&ChromeTrace::new().without_memory(), &store);
     assert_eq!(without.memory_events().count(), 0);
+}
+
+#[test]
+fn the_critical_path_of_a_chrome_trace_is_shown_and_not_read_back() {
+    let trace = two_ranks();
+    let with_path = ChromeTrace::new().with_critical_path();
+    let text = String::from_utf8(exported(&with_path, &trace)).unwrap();
+    let file: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let pieces = file["traceEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event["cat"] == "critical_path");
+    let path_us: f64 = pieces.map(|event| event["dur"].as_f64().unwrap()).sum();
+    let expected = CausalModel::new(&trace).critical_path().length_ns;
+    assert!(expected > 0);
+    assert_eq!((path_us * 1000.0).round(), expected as f64);
+    assert_eq!(
+        to_the_nanosecond(&read_back(
+            &with_path,
+            &TraceStore::try_from(&trace).unwrap()
+        )),
+        to_the_nanosecond(&read_back(
+            &ChromeTrace::new(),
+            &TraceStore::try_from(&trace).unwrap()
+        ))
+    );
 }
 
 #[test]

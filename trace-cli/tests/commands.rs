@@ -11,6 +11,7 @@ fn help_names_every_command_and_the_exit_codes() {
     for command in [
         "report",
         "tree",
+        "path",
         "flame",
         "timeline",
         "memory",
@@ -332,4 +333,51 @@ fn the_first_line_is_not_aligned_like_a_table() {
         let text = optrace(args).fine();
         assert_eq!(text.lines().next(), Some(line), "{text}");
     }
+}
+
+const SYNCHRONISED: &str = r#"[
+    {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":5,"dur":10},
+    {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":7,"dur":5,"args":{"correlation":7}},
+    {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":15,"dur":980,"args":{"device":0,"stream":7,"correlation":7}},
+    {"ph":"X","cat":"cuda_runtime","name":"cudaDeviceSynchronize","pid":1,"tid":1,"ts":20,"dur":978,"args":{"correlation":8}}]"#;
+
+#[test]
+fn path_shows_the_work_that_decided_and_who_waited() {
+    let folder = Folder::new();
+    let file = folder.file("run.json", SYNCHRONISED);
+    let text = optrace(&["path", &file]).fine();
+    assert!(
+        text.starts_with("987 µs of work on the critical path, 99 % of it on devices"),
+        "{text}"
+    );
+    for expected in ["gemm", "cuda:0", "launch delay", "cudaDeviceSynchronize"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let full = optrace(&["path", &file, "--full", "--format", "csv"]).fine();
+    let lines: Vec<&str> = full.lines().collect();
+    assert_eq!(lines.len(), 3, "{full}");
+    assert!(
+        lines[2].contains("gemm") && lines[2].ends_with("3000,launch delay"),
+        "{full}"
+    );
+    let json = optrace(&["path", &file, "--format", "json"]).fine();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["critical_path"]["device_ns"], 980_000);
+    assert_eq!(json["lanes"][0]["waiting_ns"], 978_000);
+    assert!(
+        optrace(&["path", &file, "--format", "md"])
+            .fine()
+            .contains("gemm")
+    );
+}
+
+#[test]
+fn convert_adds_the_critical_path_where_the_format_has_tracks() {
+    let folder = Folder::new();
+    let file = folder.file("run.json", SYNCHRONISED);
+    let chrome = optrace(&["convert", &file, "--to", "chrome", "--critical-path"]).fine();
+    assert!(chrome.contains("\"critical_path\""), "{chrome}");
+    let refused = optrace(&["convert", &file, "--to", "csv", "--critical-path"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("optrace path"), "{}", refused.err);
 }

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     export::write(&TraceJson, &trace, folder.join("trace.json"))?;
     export::write_split(&ChromeTrace::new(), &trace, folder.join("chrome.json"))?;
     export::write_ranks(&ChromeTrace::new(), &trace, folder.join("ranks/trace.json"))?;
-    export::write(&PerfettoTrace, &trace, folder.join("trace.pftrace"))?;
+    export::write(&PerfettoTrace::new(), &trace, folder.join("trace.pftrace"))?;
     export::write_split(&Speedscope, &trace, folder.join("trace.speedscope.json"))?;
     export::write(&CollapsedStacks, &trace, folder.join("trace.collapsed"))?;
     #[cfg(feature = "flamegraph")]

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let bench = Bench { trace, folder };
     bench.run("Chrome trace", &ChromeTrace::new())?;
-    bench.run("Perfetto", &PerfettoTrace)?;
+    bench.run("Perfetto", &PerfettoTrace::new())?;
     bench.run("speedscope", &Speedscope)?;
     bench.run("described JSON", &TraceJson)?;
     bench.run("collapsed stacks", &CollapsedStacks)?;

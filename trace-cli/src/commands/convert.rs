@@ -38,6 +38,9 @@ pub(crate) struct Target {
     /// Write one file per rank, as HTA expects, and print their names
     #[arg(long, requires = "output")]
     pub(crate) by_rank: bool,
+    /// Add a track with the critical path to a Chrome or Perfetto trace
+    #[arg(long, conflicts_with_all = ["split", "by_rank"])]
+    pub(crate) critical_path: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -75,6 +78,7 @@ pub(super) struct Destination<'a> {
     /// None for standard output.
     path: Option<&'a Path>,
     files: Files,
+    critical_path: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +112,13 @@ impl<'a> Destination<'a> {
                 path.display()
             )));
         }
+        if target.critical_path && !matches!(format, TraceFormat::Chrome | TraceFormat::Perfetto) {
+            return Err(Failure::Message(
+                "`--critical-path` adds a track to Chrome and Perfetto traces only; choose one with `--to`, or list \
+                 the path with `optrace path`"
+                    .into(),
+            ));
+        }
         let tabular = matches!(format, TraceFormat::Parquet | TraceFormat::ParquetShapes);
         if tabular && cfg!(not(feature = "parquet")) {
             return Err(without_parquet());
@@ -122,14 +133,21 @@ impl<'a> Destination<'a> {
             format,
             path,
             files,
+            critical_path: target.critical_path,
         })
     }
 
     pub(super) fn write(&self, trace: &TraceStore) -> Result<(), Failure> {
         match self.format {
             TraceFormat::Json => self.export(&TraceJson, trace),
+            TraceFormat::Chrome if self.critical_path => {
+                self.export(&ChromeTrace::new().with_critical_path(), trace)
+            }
             TraceFormat::Chrome => self.export(&ChromeTrace::new(), trace),
-            TraceFormat::Perfetto => self.export(&PerfettoTrace, trace),
+            TraceFormat::Perfetto if self.critical_path => {
+                self.export(&PerfettoTrace::new().with_critical_path(), trace)
+            }
+            TraceFormat::Perfetto => self.export(&PerfettoTrace::new(), trace),
             TraceFormat::Speedscope => self.export(&Speedscope, trace),
             TraceFormat::Collapsed => self.export(&CollapsedStacks, trace),
             TraceFormat::Svg => self.export(&FlameGraph::new(), trace),

@@ -13,9 +13,9 @@ use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 pub(crate) struct PathArgs {
     /// The trace, or `-` for standard input
     pub(crate) file: PathBuf,
-    /// List the path step by step, in the order of time, instead of by op
+    /// List the path piece by piece, in the order of time, instead of by op
     #[arg(long)]
-    pub(crate) steps: bool,
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(super) fn run(args: &PathArgs) -> Result<(), Failure> {
     let model = CausalModel::new(&trace);
     let path = model.critical_path();
     let rows = args.layout.rows;
-    let tables = match (args.steps, args.layout.format) {
+    let tables = match (args.full, args.layout.format) {
         (true, Format::Csv) => vec![steps_csv(&model)],
         (false, Format::Csv) => vec![ops_csv(&path)],
         (true, _) => vec![steps(&model, rows)],
@@ -43,7 +43,7 @@ pub(super) fn run(args: &PathArgs) -> Result<(), Failure> {
         line.push_str(missing);
     }
     output::tables(&args.layout, &line, &tables, || {
-        let steps: Option<Vec<PathStep>> = args.steps.then(|| model.critical_steps().collect());
+        let steps: Option<Vec<PathStep>> = args.full.then(|| model.critical_steps().collect());
         serde_json::to_string_pretty(&json!({
             "critical_path": path,
             "steps": steps,

@@ -82,7 +82,7 @@ impl FileFormat {
         Ok(match self {
             FileFormat::Json => Box::new(TraceJson),
             FileFormat::Chrome => Box::new(ChromeTrace::new()),
-            FileFormat::Perfetto => Box::new(PerfettoTrace),
+            FileFormat::Perfetto => Box::new(PerfettoTrace::new()),
             FileFormat::Speedscope => Box::new(Speedscope),
             FileFormat::Collapsed => Box::new(CollapsedStacks),
             FileFormat::Csv => Box::new(CsvTable::ByShape),

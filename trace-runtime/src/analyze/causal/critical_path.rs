@@ -88,6 +88,8 @@ json_struct!(Crossed {
 /// One piece of work on the critical path, in the order of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathStep {
+    /// The rank of the lane.
+    pub rank: Option<u32>,
     /// The lane: the name of the thread or stream.
     pub lane: String,
     /// The op, or the runtime call outside of ops.
@@ -108,7 +110,7 @@ pub struct PathStep {
 
 json_struct!(PathStep {
     required: [lane, operation, on_device, start_ns, ns, gap_ns],
-    optional: [step, gap],
+    optional: [rank, step, gap],
 });
 
 impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
@@ -184,6 +186,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
                 });
             }
             PathStep {
+                rank: self.lanes.all[link.lane as usize].rank,
                 lane: self.lanes.label(link.lane),
                 operation: if name.is_empty() { OUTSIDE } else { name }.to_owned(),
                 step: match Node::of(link.node, self.trace.entry_count()) {

@@ -2,6 +2,7 @@
 
 use super::args::Args;
 use super::rows::{Row, Spot, Stream};
+use crate::analyze::PathStep;
 use crate::export::json_text::{comma, is_printable, microseconds, nested, number, printable};
 use crate::export::memory_curve::Sample;
 use crate::export::timeline::Timeline;
@@ -153,6 +154,19 @@ impl<W: Write> Events<W> {
         self.number_or_null(&member!(chrome::THREAD)[1..], step.thread)?;
         if self.processes.get(&row.pid) != Some(&step.rank) {
             self.number_or_null(member!(chrome::RANK), step.rank.map(u64::from))?;
+        }
+        self.out.write_all(b"}}")
+    }
+
+    /// A piece of the critical path.
+    pub(super) fn critical(&mut self, row: Row, step: &PathStep, start_ns: u64) -> io::Result<()> {
+        let what = ("critical_path", "", step.operation.as_str());
+        self.complete(what, row, start_ns, step.ns)?;
+        self.out.write_all(b"\"on\":")?;
+        printable(&mut self.out, &step.lane)?;
+        if step.gap_ns > 0 {
+            write!(self.out, ",\"gap_ns\":{},\"gap\":", step.gap_ns)?;
+            printable(&mut self.out, &step.gap)?;
         }
         self.out.write_all(b"}}")
     }

@@ -10,6 +10,7 @@ mod rows;
 use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, allocated};
 use super::timeline::{ThreadKey, Timeline, off_host};
+use crate::analyze::CausalModel;
 use crate::model::{EntryView, TraceView};
 use device_rows::DeviceRows;
 use events::Events;
@@ -35,15 +36,25 @@ use std::io::{self, BufWriter, Write};
 pub struct ChromeTrace {
     device_rows: bool,
     memory: bool,
+    critical_path: bool,
 }
 
 impl ChromeTrace {
-    /// Everything the format can show.
+    /// Everything but the critical path.
     pub fn new() -> Self {
         ChromeTrace {
             device_rows: true,
             memory: true,
+            critical_path: false,
         }
+    }
+
+    /// Adds a row with the critical path, as events of the category `critical_path`: see [`CausalModel`]. Readers of
+    /// this crate ignore them.
+    #[must_use]
+    pub fn with_critical_path(mut self) -> Self {
+        self.critical_path = true;
+        self
     }
 
     /// Leaves the rows of devices out.
@@ -138,6 +149,16 @@ impl Exporter for ChromeTrace {
                 events.counter(&format!("allocated bytes on {}", event.device_id), sample)?;
             }
         }
+        if self.critical_path {
+            for step in CausalModel::new(trace).critical_steps() {
+                let (row, first) = rows.critical_path(step.rank.unwrap_or(0));
+                if first {
+                    events.name_row(row, step.rank, "critical path")?;
+                }
+                let start = timeline.since_origin(step.start_ns);
+                events.critical(row, &step, start)?;
+            }
+        }
         events.finish()
     }
 
@@ -163,7 +184,9 @@ impl Exporter for ChromeTrace {
             }
         });
         let point = usize::from(self.memory && entry.memory_bytes() > 0);
-        1 + begins + stretch(entry) + point
+        // An op with one op inside of it is on the path twice.
+        let critical = 2 * usize::from(self.critical_path);
+        1 + begins + stretch(entry) + point + critical
     }
 
     /// What was said, and a point of the curve.

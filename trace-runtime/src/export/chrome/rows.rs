@@ -39,6 +39,8 @@ pub(super) struct Rows<'a> {
     memory: HashMap<u32, Row>,
     /// By process: the row of its steps.
     steps: HashMap<u32, Row>,
+    /// By process: the row of its part of the critical path.
+    critical_path: HashMap<u32, Row>,
     next_tid: u64,
 }
 
@@ -57,6 +59,7 @@ impl<'a> Rows<'a> {
             stream_count: HashMap::new(),
             memory: HashMap::new(),
             steps: HashMap::new(),
+            critical_path: HashMap::new(),
             next_tid: MADE_UP_TIDS,
         }
     }
@@ -126,6 +129,17 @@ impl<'a> Rows<'a> {
         let tid = self.new_tid();
         let row = Row { pid, tid };
         self.steps.insert(pid, row);
+        (row, true)
+    }
+
+    /// The row of the critical path in a process, and whether it is new.
+    pub(super) fn critical_path(&mut self, pid: u32) -> (Row, bool) {
+        if let Some(&row) = self.critical_path.get(&pid) {
+            return (row, false);
+        }
+        let tid = self.new_tid();
+        let row = Row { pid, tid };
+        self.critical_path.insert(pid, row);
         (row, true)
     }
 

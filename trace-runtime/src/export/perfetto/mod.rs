@@ -9,6 +9,7 @@ use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, Sample, allocated};
 use super::timeline::{ThreadKey, Timeline};
 use super::tracks::{Closed, Request, Tracks};
+use crate::analyze::CausalModel;
 use crate::model::wire::chrome::{STEP_PREFIX, text};
 use crate::model::{EntryView, TraceStep, TraceView};
 use annotations::Annotations;
@@ -23,7 +24,23 @@ use std::io::{self, BufWriter, Write};
 /// everything else that is known of an op are arguments of its slice; a parent on another thread is
 /// tied by an arrow. Smaller and faster to load than JSON, and without a limit on its size.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct PerfettoTrace;
+pub struct PerfettoTrace {
+    critical_path: bool,
+}
+
+impl PerfettoTrace {
+    /// Everything but the critical path.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a track with the critical path: see [`CausalModel`].
+    #[must_use]
+    pub fn with_critical_path(mut self) -> Self {
+        self.critical_path = true;
+        self
+    }
+}
 
 impl Exporter for PerfettoTrace {
     fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
@@ -74,6 +91,9 @@ impl Exporter for PerfettoTrace {
         }
         for (event, sample) in allocated(trace, &timeline) {
             file.counter(&format!("allocated bytes on {}", event.device_id), sample)?;
+        }
+        if self.critical_path {
+            file.critical_path(trace, &timeline)?;
         }
         file.packets.finish()
     }
@@ -154,6 +174,35 @@ impl<W: Write> File<W> {
                     event.number(NAME_IID, name);
                 })?;
             self.end(start.saturating_add(step.length_ns()), track)?;
+        }
+        Ok(())
+    }
+
+    /// A track with the critical path for each rank that it runs through.
+    fn critical_path(&mut self, trace: &dyn TraceView, timeline: &Timeline<'_>) -> io::Result<()> {
+        const CATEGORY_IIDS: u32 = 3;
+        const NAME_IID: u32 = 10;
+        let mut tracks: HashMap<Option<u32>, u64> = HashMap::new();
+        for step in CausalModel::new(trace).critical_steps() {
+            let track = match tracks.get(&step.rank) {
+                Some(&track) => track,
+                None => {
+                    let group = self.rank(step.rank)?;
+                    let uuid = self.new_uuid();
+                    self.packets.track(uuid, Some(group), "critical path")?;
+                    tracks.insert(step.rank, uuid);
+                    uuid
+                }
+            };
+            let category = self.packets.intern(Pool::Categories, "critical_path");
+            let name = self.packets.intern(Pool::Names, &step.operation);
+            let start = timeline.since_origin(step.start_ns);
+            self.packets
+                .event(start, track, EventType::Begin, |event| {
+                    event.number(CATEGORY_IIDS, category);
+                    event.number(NAME_IID, name);
+                })?;
+            self.end(start.saturating_add(step.ns), track)?;
         }
         Ok(())
     }
