@@ -5,7 +5,7 @@
 use std::path::Path;
 use trace_runtime::analyze::MachinePeaks;
 use trace_runtime::model::{MemoryEvent, NewEntry, ThreadIndex, TraceStoreBuilder};
-use trace_runtime::report::{Colour, Report, TextStyle, display_width};
+use trace_runtime::report::{Colour, OpSort, Report, TextStyle, display_width};
 use trace_runtime::{
     DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStore,
 };
@@ -278,4 +278,35 @@ fn both_storages_report_the_same() {
     let store = training();
     let owned = RecordedExecutionTrace::from(&store);
     assert_eq!(owned.report(), store.report());
+}
+
+#[test]
+fn op_tables_are_sorted_by_any_column() {
+    let names = |sort: OpSort| -> Vec<String> {
+        let report = report().sorted_by(sort);
+        report.ops.into_iter().map(|row| row.operation).collect()
+    };
+    let by_name = names(OpSort::Name);
+    assert!(by_name.is_sorted(), "{by_name:?}");
+    assert_eq!(names(OpSort::SelfTime)[0], "Model::forward");
+    assert_eq!(names(OpSort::FlopsPerSecond)[0], "matmul");
+    assert_eq!(
+        names(OpSort::Calls).last().unwrap(),
+        "\u{1b}[31mcheck\n行列"
+    );
+    for sort in OpSort::ALL {
+        assert_eq!(sort.name().parse(), Ok(sort));
+    }
+    assert!(
+        "wall"
+            .parse::<OpSort>()
+            .unwrap_err()
+            .contains("device-self")
+    );
+}
+
+#[test]
+fn a_report_prints_as_its_text() {
+    let report = report();
+    assert_eq!(report.to_string(), report.to_text(&TextStyle::default()));
 }

@@ -4,6 +4,9 @@ use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
 use std::path::PathBuf;
+use std::time::Instant;
+use trace_runtime::analyze::MachinePeaks;
+use trace_runtime::report::OpSort;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
@@ -12,15 +15,64 @@ pub(crate) struct ReportArgs {
     /// With `--format csv`: one row per op and input shapes instead of one row per op
     #[arg(long)]
     pub(crate) by_shape: bool,
+    /// Sort the tables of ops by this column: self, total, device, device-self, calls, min, mean, p50, p95, p99, max,
+    /// output, bytes/s, flop/s or op
+    #[arg(long, value_name = "COLUMN", default_value_t = OpSort::default(), hide_default_value = true)]
+    pub(crate) sort: OpSort,
+    /// Compare ops with these peaks: `60e12,2e12` for 60 TFLOP/s and 2 TB/s, or `measured` for those of this machine
+    #[arg(long, value_name = "FLOP/S,B/S", value_parser = peaks)]
+    pub(crate) peaks: Option<Peaks>,
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) layout: Layout,
 }
 
+/// The peaks of a machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Peaks {
+    Given(MachinePeaks),
+    /// Those of the machine that this program runs on.
+    Measured,
+}
+
+impl Peaks {
+    fn get(self) -> MachinePeaks {
+        match self {
+            Peaks::Given(peaks) => peaks,
+            Peaks::Measured => {
+                let threads = std::thread::available_parallelism();
+                let start = Instant::now();
+                MachinePeaks::measure(threads.map_or(1, Into::into), || start.elapsed())
+            }
+        }
+    }
+}
+
+fn peaks(text: &str) -> Result<Peaks, String> {
+    if text == "measured" {
+        return Ok(Peaks::Measured);
+    }
+    let number = |text: &str| {
+        let number: f64 = text.trim().parse().ok()?;
+        (number.is_finite() && number > 0.0).then_some(number)
+    };
+    let pair = text.split_once(',');
+    match pair.and_then(|(flops, bytes)| Some((number(flops)?, number(bytes)?))) {
+        Some((flops_per_s, bytes_per_s)) => Ok(Peaks::Given(MachinePeaks {
+            flops_per_s,
+            bytes_per_s,
+        })),
+        None => Err("expected FLOP/s and B/s such as `60e12,2e12`, or `measured`".to_owned()),
+    }
+}
+
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;
-    let mut report = trace.report();
+    let mut report = trace.report().sorted_by(args.sort);
+    if let Some(peaks) = args.peaks {
+        report = report.with_peaks(peaks.get());
+    }
     report.notes.extend(super::left_out(&trace));
     let layout = &args.layout;
     let text = match layout.format {
@@ -31,4 +83,22 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         Format::Csv => report.ops_csv(),
     };
     output::write(layout.output.as_deref(), text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_are_two_positive_numbers_or_measured() {
+        let given = MachinePeaks {
+            flops_per_s: 6e13,
+            bytes_per_s: 2e12,
+        };
+        assert_eq!(peaks("60e12,2e12"), Ok(Peaks::Given(given)));
+        assert_eq!(peaks("measured"), Ok(Peaks::Measured));
+        for wrong in ["", "1e12", "1e12,", "0,1", "-1,1", "nan,1", "a,b"] {
+            assert!(peaks(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -50,6 +50,12 @@ impl OpClass {
         if has(&["backward", "grad", "bwd"]) {
             return None;
         }
+        // These have the heads after the rows, unlike the op around them.
+        if name.ends_with("_flash_attention_forward")
+            || name.ends_with("_efficient_attention_forward")
+        {
+            return None;
+        }
         if has(&["attention", "attn", "sdpa"]) {
             return Some(OpClass::Attention);
         }
@@ -330,6 +336,7 @@ mod tests {
             "addressing",
             "add_layers",
             "conv2d_backward",
+            "aten::_flash_attention_forward",
             "commit",
             "",
             "::",

@@ -39,14 +39,15 @@ json_struct!(RooflinePoint {
 
 /// The rows whose FLOPs are known, those that waste the most FLOPs first.
 ///
-/// Where some rows have device time, only those count: the peaks are those of the device.
+/// Where some rows have device time, only those count: the peaks are those of the device. An op that leaves
+/// the work to ops inside of it is left out.
 pub fn roofline(rows: &[OpRow], peaks: &MachinePeaks) -> Vec<RooflinePoint> {
     let on_devices = rows
         .iter()
         .any(|row| row.flops_per_s.is_some() && row.device_ns().is_some());
     let mut points: Vec<(f64, RooflinePoint)> = rows
         .iter()
-        .filter(|row| row.device_ns().is_some() == on_devices)
+        .filter(|row| row.device_ns().is_some() == on_devices && does_the_work(row))
         .filter_map(|row| {
             let (intensity, reached) = (row.arithmetic_intensity?, row.flops_per_s?);
             let attainable = peaks.attainable(intensity);
@@ -66,4 +67,12 @@ pub fn roofline(rows: &[OpRow], peaks: &MachinePeaks) -> Vec<RooflinePoint> {
         .collect();
     points.sort_by(|a, b| descending(a.0, b.0));
     points.into_iter().map(|(_, point)| point).collect()
+}
+
+/// True if a row's work is its own rather than that of ops inside of it.
+fn does_the_work(row: &OpRow) -> bool {
+    match row.device_ns() {
+        Some(_) => row.accelerator || row.device_self_ns > row.device_total_ns / 2,
+        None => row.self_ns >= row.total_ns / 2,
+    }
 }

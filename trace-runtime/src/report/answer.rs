@@ -77,6 +77,9 @@ pub(super) fn overview(report: &Report) -> String {
     text
 }
 
+/// The note in place of live memory.
+pub(super) const FREES_MISSING: &str = "live memory is not shown: the trace has no frees (torch.profiler records them with `profile_memory=True`)";
+
 /// Facts that a reader needs before trusting the figures.
 pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
     let mut notes = Vec::new();
@@ -111,9 +114,6 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
         notes.push(format!(
             "{subject} too short to trust: recording an op costs {overhead} ns, a tenth of the median or more"
         ));
-    }
-    if report.memory.iter().any(|memory| memory.upper_bound) {
-        notes.push("no frees were recorded: live memory is an upper bound".to_owned());
     }
     notes
 }

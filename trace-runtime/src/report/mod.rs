@@ -4,10 +4,12 @@
 //! prints, asks for a terminal's width or knows about environment variables: that is the caller's part.
 
 mod answer;
+mod device_sections;
 mod findings;
 mod markdown;
 mod names;
 mod op_sections;
+mod op_sort;
 mod sections;
 mod step_sections;
 mod table;
@@ -15,15 +17,16 @@ mod text;
 
 pub use crate::units::{bytes, count, duration, percent, prose, rate, shapes};
 pub use names::{display_width, printable};
+pub use op_sort::OpSort;
 pub use table::{Align, Cell, Column, Table};
 pub use text::{Colour, TextStyle, wrapped};
 
 use crate::analyze::findings::{Facts, Tables, find};
 use crate::analyze::{
-    Activity, CategoryTime, CausalModel, Collective, CriticalPath, Findings, LiveMemory,
-    MachinePeaks, OpOutcomes, OpRow, OpTables, RooflinePoint, SELECTED_KEY, StepTable, UntrustedOp,
-    activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns, roofline,
-    step_table, too_short_to_trust,
+    Activity, CategoryTime, CausalModel, Collective, CriticalPath, DeviceIdle, Findings,
+    LiveMemory, MachinePeaks, OpOutcomes, OpRow, OpTables, RooflinePoint, SELECTED_KEY, StepTable,
+    UntrustedOp, activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns,
+    roofline, step_table, too_short_to_trust,
 };
 use crate::csv_text::op_csv;
 use crate::model::json_struct::json_struct;
@@ -87,11 +90,13 @@ pub struct Report {
     pub steps: StepTable,
     /// What each device did.
     pub activity: Activity,
+    /// Why each accelerator was idle; the causes of a device add up to its idle time.
+    pub idle: Vec<DeviceIdle>,
     /// Collectives across ranks.
     pub collectives: Vec<Collective>,
     /// The longest chain of work.
     pub critical_path: CriticalPath,
-    /// Live memory of each device; curves are thinned out to some hundred points.
+    /// Live memory of each device whose frees are recorded; curves are thinned out to some hundred points.
     pub memory: Vec<LiveMemory>,
     /// Ops that did not end well.
     pub outcomes: Vec<OpOutcomes>,
@@ -125,10 +130,17 @@ json_struct!(Report {
         outcomes,
         untrusted,
     ],
-    optional: [steps, categories, unattributed_device_ns, peaks, roofline],
+    optional: [
+        steps,
+        categories,
+        unattributed_device_ns,
+        idle,
+        peaks,
+        roofline
+    ],
 });
 
-/// A terminal is not wider and a plot seldom.
+/// Points of a memory curve, at most: terminals are not wider.
 const CURVE_POINTS: usize = 256;
 
 impl Report {
@@ -160,6 +172,7 @@ impl Report {
         let causal = CausalModel::new(trace);
         let critical_path = causal.critical_path();
         let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
+        let idle = causal.idle_causes();
         let findings = find(&Facts::of(
             trace,
             Tables {
@@ -168,13 +181,15 @@ impl Report {
                 categorised: &categorised,
                 devices: &devices,
                 collectives: &collectives,
-                idle_causes: &causal.idle_causes(),
+                idle_causes: &idle,
                 launches: &causal.launches(),
                 untrusted: &untrusted,
                 overhead_ns: overhead,
             },
         ));
         let mut memory = live_memory(trace);
+        let frees_missing = memory.iter().any(|device| device.upper_bound);
+        memory.retain(|device| !device.upper_bound);
         for device in &mut memory {
             thin_out(&mut device.curve);
         }
@@ -197,6 +212,7 @@ impl Report {
             unattributed_device_ns: tables.device_times().unattributed_ns(),
             steps: step_table(trace),
             activity: activity_of(&devices),
+            idle,
             collectives,
             critical_path,
             memory,
@@ -208,6 +224,9 @@ impl Report {
             .get(keys::TRACING)
             .is_some_and(|value| value == keys::COMPILED_OUT);
         report.notes = answer::notes(&report, compiled_out);
+        if frees_missing {
+            report.notes.push(answer::FREES_MISSING.to_owned());
+        }
         let selected = trace.metadata().get(SELECTED_KEY);
         report
             .notes
@@ -219,11 +238,20 @@ impl Report {
         }
     }
 
-    /// Measures the ops against what the machine could do.
+    /// Adds the roofline: the ops against the peaks of the machine.
     #[must_use]
     pub fn with_peaks(mut self, peaks: MachinePeaks) -> Report {
         self.roofline = roofline(&self.shapes, &peaks);
         self.peaks = Some(peaks);
+        self
+    }
+
+    /// Sorts the rows of the op tables, [`ops`](Self::ops) and [`shapes`](Self::shapes). Findings and other
+    /// sections stay as they are.
+    #[must_use]
+    pub fn sorted_by(mut self, sort: OpSort) -> Report {
+        self.ops.sort_by(|a, b| sort.compare(a, b));
+        self.shapes.sort_by(|a, b| sort.compare(a, b));
         self
     }
 

@@ -1,6 +1,7 @@
 //! Names as safe text: characters that could change a terminal are escaped, and widths are measured.
 
 pub use crate::printable::printable;
+use std::collections::HashMap;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Number of columns that a text takes in a terminal, by the tables of Unicode: 2 for East Asian wide
@@ -38,6 +39,52 @@ pub(super) fn fit(text: &str, width: usize) -> String {
     kept
 }
 
+/// Each text cut to `width` columns like [`fit`], but so that different texts stay different: where two
+/// would become equal, the middle is cut instead, up to where they differ. The last resort is a number.
+pub(super) fn fit_distinct(texts: &[&str], width: usize) -> Vec<String> {
+    let mut cut: Vec<String> = texts.iter().map(|text| fit(text, width)).collect();
+    let mut by_form: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, text) in texts.iter().enumerate() {
+        if cut[index] != *text {
+            by_form.entry(&cut[index]).or_default().push(index);
+        }
+    }
+    let mut clashes: Vec<Vec<usize>> = by_form
+        .into_values()
+        .filter(|group| group.iter().any(|&one| texts[one] != texts[group[0]]))
+        .collect();
+    clashes.sort_unstable();
+    for group in clashes {
+        let same = group
+            .iter()
+            .map(|&one| common_prefix(texts[group[0]], texts[one]))
+            .min()
+            .unwrap_or(0);
+        let head = width / 2;
+        for &one in &group {
+            let tail: String = texts[one].chars().skip(same).collect();
+            cut[one] = format!("{}{}", fit(texts[one], head), fit(&tail, width - head));
+        }
+    }
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    for (index, text) in texts.iter().enumerate() {
+        let mut number = 2;
+        while seen.get(&cut[index]).is_some_and(|other| other != text) {
+            let suffix = format!("#{number}");
+            let room = width.saturating_sub(suffix.len());
+            cut[index] = fit(text, room) + &suffix;
+            number += 1;
+        }
+        seen.insert(cut[index].clone(), text);
+    }
+    cut
+}
+
+/// Number of characters at the start that two texts share.
+fn common_prefix(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +114,30 @@ mod tests {
         }
         assert_eq!(fit("matmul", 4), "mat…");
         assert_eq!(fit("matmul", 6), "matmul");
+    }
+
+    #[test]
+    fn different_texts_stay_different() {
+        let texts = [
+            "elementwise_kernel<AddFunctor>",
+            "elementwise_kernel<MulFunctor>",
+            "elementwise_kernel<AddFunctor>",
+            "short",
+        ];
+        let cut = fit_distinct(&texts, 16);
+        assert_eq!(
+            cut,
+            [
+                "element…AddFunc…",
+                "element…MulFunc…",
+                "element…AddFunc…",
+                "short"
+            ]
+        );
+        for width in 4..40 {
+            let cut = fit_distinct(&texts, width);
+            assert!(cut.iter().all(|one| display_width(one) <= width), "{cut:?}");
+            assert!(cut[0] != cut[1] && cut[0] == cut[2], "{cut:?}");
+        }
     }
 }

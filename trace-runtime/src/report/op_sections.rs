@@ -4,22 +4,22 @@ use super::Report;
 use super::names::printable;
 use super::sections::cut;
 use super::table::{Column, Table};
-use crate::analyze::OpRow;
+use crate::analyze::{OpRow, ShortNames};
 use crate::units::{bytes, count, duration, percent, rate, shapes, unless_zero};
 
 /// A table of the ops, or two where some ran on devices and others on the host.
-pub(super) fn by_op(report: &Report, limit: usize) -> Vec<Table> {
-    on_devices_and_host("By op", &report.ops, limit)
+pub(super) fn by_op(report: &Report, names: &ShortNames, limit: usize) -> Vec<Table> {
+    on_devices_and_host("By op", &report.ops, names, limit)
 }
 
 /// The same by input shapes, unless no op has any.
-pub(super) fn by_shape(report: &Report, limit: usize) -> Vec<Table> {
+pub(super) fn by_shape(report: &Report, names: &ShortNames, limit: usize) -> Vec<Table> {
     let shaped = |row: &&OpRow| {
         row.input_shapes
             .as_ref()
             .is_some_and(|dims| !dims.is_empty())
     };
-    let mut tables = on_devices_and_host("By op and input shapes", &report.shapes, limit);
+    let mut tables = on_devices_and_host("By op and input shapes", &report.shapes, names, limit);
     for (table, accelerator) in tables.iter_mut().zip([true, false]) {
         let mut rows = report.shapes.iter().filter(shaped);
         if !rows.any(|row| row.accelerator == accelerator) {
@@ -29,7 +29,12 @@ pub(super) fn by_shape(report: &Report, limit: usize) -> Vec<Table> {
     tables
 }
 
-fn on_devices_and_host(title: &str, rows: &[OpRow], limit: usize) -> Vec<Table> {
+fn on_devices_and_host(
+    title: &str,
+    rows: &[OpRow],
+    names: &ShortNames,
+    limit: usize,
+) -> Vec<Table> {
     let (devices, host): (Vec<&OpRow>, Vec<&OpRow>) = rows.iter().partition(|row| row.accelerator);
     let titles = if devices.is_empty() || host.is_empty() {
         [title.to_owned(), title.to_owned()]
@@ -42,11 +47,11 @@ fn on_devices_and_host(title: &str, rows: &[OpRow], limit: usize) -> Vec<Table> 
     titles
         .iter()
         .zip([devices, host])
-        .map(|(title, rows)| ops(title, &rows, limit))
+        .map(|(title, rows)| ops(title, &rows, names, limit))
         .collect()
 }
 
-fn ops(title: &str, rows: &[&OpRow], limit: usize) -> Table {
+fn ops(title: &str, rows: &[&OpRow], names: &ShortNames, limit: usize) -> Table {
     let total_ns = rows
         .iter()
         .fold(0u64, |sum, row| sum.saturating_add(row.self_ns));
@@ -83,7 +88,7 @@ fn ops(title: &str, rows: &[&OpRow], limit: usize) -> Table {
     let rows = rows
         .iter()
         .map(|row| {
-            let name = printable(&row.operation);
+            let name = printable(names.get(&row.operation));
             let dims = shapes(row.input_shapes.as_deref().unwrap_or(&[]));
             let mut cells = vec![
                 if dims.is_empty() {
@@ -191,7 +196,7 @@ pub(super) fn categories(report: &Report, limit: usize) -> Table {
     )
 }
 
-pub(super) fn roofline(report: &Report, limit: usize) -> Table {
+pub(super) fn roofline(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let columns = vec![
         Column::name("op"),
         Column::number("FLOP/B", 1),
@@ -204,7 +209,7 @@ pub(super) fn roofline(report: &Report, limit: usize) -> Table {
         .roofline
         .iter()
         .map(|point| {
-            let name = printable(&point.operation);
+            let name = printable(names.get(&point.operation));
             let dims = shapes(point.input_shapes.as_deref().unwrap_or(&[]));
             vec![
                 format!("{name} {dims}").trim_end().to_owned(),

@@ -1,27 +1,29 @@
 //! The tables of a report: which there are, and those that are not about single ops.
 
 use super::Report;
-use super::answer::{device_name, waiting_devices};
+use super::device_sections::{devices, idle};
 use super::names::printable;
 use super::op_sections::{by_op, by_shape, categories, roofline};
 use super::step_sections::{slowest_step, steps};
 use super::table::{Column, Table};
-use crate::analyze::DeviceActivity;
-use crate::units::{bytes, count, duration, percent, prose, rate, unless_zero};
+use crate::analyze::ShortNames;
+use crate::units::{bytes, count, duration, percent, prose, rate};
 
 pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
-    let about_ops = by_op(report, rows)
+    let names = &ShortNames::of(report.ops.iter().map(|row| row.operation.as_str()));
+    let about_ops = by_op(report, names, rows)
         .into_iter()
-        .chain(by_shape(report, rows));
+        .chain(by_shape(report, names, rows));
     let others = [
         steps(report, rows),
         slowest_step(report, rows),
         categories(report, rows),
         devices(report, rows),
-        collectives(report, rows),
-        critical_path(report, rows),
-        roofline(report, rows),
-        memory(report, rows),
+        idle(report, names, rows),
+        collectives(report, names, rows),
+        critical_path(report, names, rows),
+        roofline(report, names, rows),
+        memory(report, names, rows),
         outcomes(report, rows),
         untrusted(report, rows),
     ];
@@ -53,84 +55,7 @@ pub(super) fn cut(mut table: Table, rows: usize) -> Table {
     table
 }
 
-fn devices(report: &Report, limit: usize) -> Table {
-    let columns = vec![
-        Column::name("device"),
-        Column::number("busy", 0),
-        Column::number("idle", 0),
-        Column::number("idle %", 0),
-        Column::number("compute", 2),
-        Column::number("comm", 1),
-        Column::number("memory", 4),
-        Column::number("hidden", 3),
-        Column::number("exposed", 1),
-        Column::number("entries", 6),
-        Column::number("span", 5),
-    ];
-    let row = |device: &DeviceActivity| {
-        vec![
-            device_name(device),
-            duration(device.busy_ns),
-            duration(device.idle_ns),
-            percent(device.idle_share()),
-            unless_zero(device.compute_ns, duration),
-            unless_zero(device.communication_ns, duration),
-            unless_zero(device.memory_ns, duration),
-            device.overlap_share().map_or_else(String::new, percent),
-            unless_zero(device.exposed_communication_ns, duration),
-            count(device.entries as u64),
-            duration(device.span_ns),
-        ]
-    };
-    let activity = &report.activity;
-    let accelerators = activity
-        .devices
-        .iter()
-        .filter(|one| one.device != "cpu")
-        .count();
-    let together = activity
-        .ranks
-        .iter()
-        .filter(|_| accelerators > activity.ranks.len());
-    let rows = activity.devices.iter().chain(together).map(row).collect();
-    let footer = uneven(&waiting_devices(report));
-    cut(
-        Table {
-            title: "Devices".to_owned(),
-            columns,
-            rows,
-            footer,
-            ..Table::default()
-        },
-        limit,
-    )
-}
-
-/// Which of several devices has more to do than the mean. Communication is busy while it waits, so that
-/// where there is any, the device that the others wait for shows in its computing.
-fn uneven(devices: &[&DeviceActivity]) -> Option<String> {
-    let longest = |does: &str, figure: fn(&DeviceActivity) -> u64| {
-        let most = devices.iter().rev().max_by_key(|one| figure(one))?;
-        let sum: u128 = devices.iter().map(|one| u128::from(figure(one))).sum();
-        let over = figure(most) - (sum / devices.len() as u128) as u64;
-        let text = || {
-            let over = prose(&duration(over));
-            format!("{} {does} longest, {over} over the mean", device_name(most))
-        };
-        (over > 0).then(text)
-    };
-    let communicates = devices.iter().any(|one| one.communication_ns > 0);
-    let parts: Vec<String> = [
-        longest("is busy", |one| one.busy_ns),
-        longest("computes", |one| one.compute_ns).filter(|_| communicates),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-fn collectives(report: &Report, limit: usize) -> Table {
+fn collectives(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let columns = vec![
         Column::name("collective"),
         Column::number("group", 1),
@@ -148,8 +73,8 @@ fn collectives(report: &Report, limit: usize) -> Table {
             let waits = one.wait_ns.iter().rev().max_by_key(|wait| wait.1);
             vec![
                 match &one.collective {
-                    Some(kind) => printable(&format!("{kind}: {}", one.operation)),
-                    None => printable(&one.operation),
+                    Some(kind) => printable(&format!("{kind}: {}", names.get(&one.operation))),
+                    None => printable(names.get(&one.operation)),
                 },
                 one.process_group
                     .as_deref()
@@ -175,7 +100,7 @@ fn collectives(report: &Report, limit: usize) -> Table {
     )
 }
 
-fn critical_path(report: &Report, limit: usize) -> Table {
+fn critical_path(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let path = &report.critical_path;
     // On one thread the path is everything, in the order of the first table.
     if report.threads < 2 {
@@ -191,7 +116,7 @@ fn critical_path(report: &Report, limit: usize) -> Table {
         .iter()
         .map(|op| {
             vec![
-                printable(&op.operation),
+                printable(names.get(&op.operation)),
                 duration(op.path_ns),
                 percent(op.share),
             ]
@@ -209,7 +134,7 @@ fn critical_path(report: &Report, limit: usize) -> Table {
     )
 }
 
-fn memory(report: &Report, limit: usize) -> Table {
+fn memory(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let columns = vec![
         Column::name("held by"),
         Column::number("device", 0),
@@ -225,13 +150,10 @@ fn memory(report: &Report, limit: usize) -> Table {
             Some(rank) => format!("{device} of rank {rank}"),
             None => device,
         };
-        let at_most = if memory.upper_bound { "at most " } else { "" };
-        peaks.push(format!(
-            "{device} {at_most}{}",
-            prose(&bytes(memory.peak_bytes))
-        ));
+        peaks.push(format!("{device} {}", prose(&bytes(memory.peak_bytes))));
         for holder in memory.holders.iter().take(limit) {
-            let name = holder.operation.as_deref().map(printable);
+            let name = holder.operation.as_deref();
+            let name = name.map(|name| printable(names.get(name)));
             rows.push(vec![
                 name.unwrap_or_else(|| "(outside of ops)".to_owned()),
                 device.clone(),

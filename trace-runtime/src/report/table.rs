@@ -1,6 +1,6 @@
 //! A table that can be written as text, Markdown or CSV.
 
-use super::names::{display_width, fit};
+use super::names::{display_width, fit, fit_distinct};
 use super::text::{Colour, Ink, wrapped};
 use crate::csv_text::csv_line;
 use std::fmt::Write as _;
@@ -73,6 +73,7 @@ const NARROWEST_NAME: usize = 8;
 impl Table {
     /// The table in `width` columns of text. If it does not fit, columns are left out by their rank, then
     /// the first column is cut, then more columns are left out from the right. At least the first remains.
+    /// Different names stay different when they are cut.
     pub fn to_text(&self, width: usize, colour: Colour) -> String {
         let (shown, widths) = self.layout(width);
         let ink = Ink(colour);
@@ -83,8 +84,17 @@ impl Table {
         let titles: Vec<&str> = self.columns.iter().map(|column| column.title).collect();
         let header = self.line(&titles, &shown, &widths);
         let _ = writeln!(text, "{}", ink.dim(&header));
-        for row in &self.rows {
-            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
+        let names: Vec<&str> = self
+            .rows
+            .iter()
+            .map(|row| row.first().map_or("", String::as_str))
+            .collect();
+        let names = fit_distinct(&names, widths.first().copied().unwrap_or(0));
+        for (row, name) in self.rows.iter().zip(&names) {
+            let mut cells: Vec<&str> = row.iter().map(String::as_str).collect();
+            if let Some(first) = cells.first_mut() {
+                *first = name;
+            }
             let _ = writeln!(text, "{}", self.line(&cells, &shown, &widths));
         }
         let footnote = self.footnote.as_ref().filter(|(title, _)| {
