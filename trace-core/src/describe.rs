@@ -8,6 +8,41 @@ use std::marker::PhantomData;
 pub trait Describe {
     /// Writes the descriptions to the sink. Called at most once, while recording.
     fn describe(self, sink: &mut TensorSink);
+
+    /// Calls `use_label` with the label of this execution, if it has one. Called at most once, while recording.
+    #[inline]
+    fn label<R>(&mut self, _use_label: impl FnOnce(&str) -> R) -> Option<R> {
+        None
+    }
+}
+
+/// Inputs of an op with a label: `label = …`.
+pub struct Labelled<F, D> {
+    label: Option<F>,
+    inputs: D,
+}
+
+/// Inputs with a label that is evaluated only while recording.
+#[inline]
+pub fn labelled<L: AsRef<str>, F: FnOnce() -> L, D: Describe>(
+    label: F,
+    inputs: D,
+) -> Labelled<F, D> {
+    let label = Some(label);
+    Labelled { label, inputs }
+}
+
+impl<L: AsRef<str>, F: FnOnce() -> L, D: Describe> Describe for Labelled<F, D> {
+    #[inline]
+    fn describe(self, sink: &mut TensorSink) {
+        self.inputs.describe(sink);
+    }
+
+    #[inline]
+    fn label<R>(&mut self, use_label: impl FnOnce(&str) -> R) -> Option<R> {
+        let label = self.label.take()?();
+        Some(use_label(label.as_ref()))
+    }
 }
 
 impl<F: FnOnce(&mut TensorSink)> Describe for F {

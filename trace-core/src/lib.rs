@@ -53,7 +53,7 @@ mod engine;
 pub use device::{Device, DeviceName};
 pub use dtype::DType;
 pub use element::Element;
-pub use engine::{OpHandle, TensorSink, current_op, in_op};
+pub use engine::{OpHandle, TensorSink, current_op, in_op, label_scope};
 pub use kind::{OpKind, Outcome};
 pub use tensor_like::TensorLike;
 /// Implements [`TensorLike`](trait@TensorLike) for a struct or an enum that holds tensors: its fields describe theirs,

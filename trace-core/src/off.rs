@@ -59,6 +59,12 @@ pub fn in_op<R>(_handle: &OpHandle, body: impl FnOnce() -> R) -> R {
     body()
 }
 
+/// Runs `body`.
+#[inline]
+pub fn label_scope<R>(_label: impl AsRef<str>, body: impl FnOnce() -> R) -> R {
+    body()
+}
+
 /// An op that is never recorded.
 #[derive(Debug)]
 #[must_use]

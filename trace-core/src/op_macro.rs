@@ -28,6 +28,7 @@
 /// | `output = [&x]` | the tensors that come out where they are not the block's value, read after it |
 /// | `kind = compute` | what it spends its time on: `compute`, `communication`, `memory`, `io`, `other` |
 /// | `device = "cuda:0"` | where it runs, if not where its tensors are |
+/// | `label = &layer.name` | the instance of the op, such as `layers.3.attn`: text |
 /// | `flops = n`, `bytes = n` | the work it does |
 /// | `meta = [layer = 3]` | words for the reader |
 /// | `sync = device.synchronize()` | run before the end is stamped |
@@ -76,6 +77,9 @@ macro_rules! __op {
     (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt device = $device:expr, $($rest:tt)+) => {
         $crate::__op!(@parse $n $k [$($facts)* [device $device]] $o $s $($rest)+)
     };
+    (@parse [$name:expr] $k:tt $f:tt $o:tt $s:tt label = $label:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse [$name, $label] $k $f $o $s $($rest)+)
+    };
     (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt flops = $flops:expr, $($rest:tt)+) => {
         $crate::__op!(@parse $n $k [$($facts)* [flops $flops]] $o $s $($rest)+)
     };
@@ -99,13 +103,16 @@ macro_rules! __op {
     (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $key:ident = $($rest:tt)+) => {
         ::core::compile_error!(::core::concat!(
             "`op!` does not take `", ::core::stringify!($key), "` here; its options are `inputs`, `output`, \
-             `kind`, `device`, `flops`, `bytes`, `meta` and `sync`, each given once and followed by a comma"
+             `kind`, `device`, `label`, `flops`, `bytes`, `meta` and `sync`, each given once and followed by a comma"
         ))
     };
     (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $($rest:tt)+) => {
         ::core::compile_error!("`op!` ends with the block that it records: `op!(\"name\", inputs = [&x], { … })`")
     };
 
+    (@begin [$name:expr, $label:expr] $kind:tt $inputs:expr) => {
+        $crate::__op!(@begin [$name] $kind $crate::__private::labelled(|| $label, $inputs))
+    };
     (@begin [$name:expr] [] $inputs:expr) => { $crate::__private::begin($name, $inputs) };
     (@begin [$name:expr] [$kind:expr] $inputs:expr) => {
         $crate::__private::begin_kind($name, $kind, $inputs)
@@ -158,8 +165,8 @@ macro_rules! __op {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __op_emit {
-    ([$name:expr] [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
-        let op = $crate::__op!(@begin [$name] [$($kind)*]
+    ($name:tt [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
+        let op = $crate::__op!(@begin $name [$($kind)*]
             $crate::__private::described_by(|_sink| { $($crate::__op!(@fact _sink $($fact)*);)* }));
         $crate::__private::finish(
             op,
@@ -176,9 +183,9 @@ macro_rules! __op_emit {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __op_emit {
-    ([$name:expr] [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
+    ($name:tt [$($kind:tt)*] [$([$($fact:tt)*])*] [$($output:tt)*] [$($sync:expr)?] $body:block) => {{
         if false {
-            let _ = $crate::__op!(@begin [$name] [$($kind)*] ());
+            let _ = $crate::__op!(@begin $name [$($kind)*] ());
             let _ = |_sink: &mut $crate::TensorSink| {
                 $($crate::__op!(@fact _sink $($fact)*);)*
                 $(let _ = $sync;)?

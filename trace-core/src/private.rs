@@ -1,6 +1,6 @@
 //! Everything that expanded code may name. Not for use by hand: it changes without notice.
 
-pub use crate::describe::Describe;
+pub use crate::describe::{Describe, labelled};
 pub use crate::engine::{AsyncOp, Op, begin, begin_async, begin_deferred, begin_kind};
 pub use crate::flow::Returns;
 pub use crate::futures::{follow, running, starting};

@@ -52,8 +52,8 @@ pub use model::{
 };
 pub use record::{
     Element, EnvSession, OpHandle, Schedule, Session, SessionBuilder, SessionError,
-    SessionErrorKind, TensorLike, TensorSink, TraceRecorder, current_op, in_op, record,
-    with_recorder,
+    SessionErrorKind, TensorLike, TensorSink, TraceRecorder, current_op, in_op, label_scope,
+    record, with_recorder,
 };
 pub use report::Report;
 #[doc(inline)]

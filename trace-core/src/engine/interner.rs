@@ -10,6 +10,7 @@ use std::collections::HashMap;
 pub struct Signature {
     pub operation: u32,
     pub kind: Option<OpKind>,
+    pub label: Option<u32>,
     pub device: Option<u32>,
     pub first_word: u32,
     pub word_count: u32,
@@ -50,6 +51,7 @@ impl Interner {
         &mut self,
         operation: u32,
         kind: Option<OpKind>,
+        label: Option<u32>,
         device: Option<u32>,
         words: &[usize],
         has_room: impl FnOnce() -> bool,
@@ -57,6 +59,7 @@ impl Interner {
         self.key.clear();
         self.key.push(operation as usize);
         self.key.push(kind.map_or(0, |kind| kind as usize + 1));
+        self.key.push(label.map_or(0, |label| label as usize + 1));
         self.key
             .push(device.map_or(0, |device| device as usize + 1));
         self.key.extend_from_slice(words);
@@ -80,6 +83,7 @@ impl Interner {
         self.signatures.push(Signature {
             operation,
             kind,
+            label,
             device,
             first_word: self.words.len() as u32,
             word_count: words.len() as u32,

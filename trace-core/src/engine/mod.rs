@@ -16,6 +16,8 @@ pub mod chunk;
 pub mod clock;
 pub(crate) mod handoff;
 pub mod interner;
+mod label_scope;
+pub(crate) mod labels;
 pub mod log;
 pub(crate) mod op;
 pub mod overhead;
@@ -31,6 +33,7 @@ pub(crate) mod task;
 pub mod ticks;
 
 pub use handoff::{OpHandle, current_op, in_op};
+pub use label_scope::label_scope;
 pub use op::{Op, begin, begin_kind};
 pub use sink::TensorSink;
 pub use target::DEFAULT_LIMIT;

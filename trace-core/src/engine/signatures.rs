@@ -14,10 +14,17 @@ pub struct Signatures(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     interner: Interner,
-    /// The name of each op, as a string of the interner, and its kind.
-    ops: Vec<(u32, Option<OpKind>)>,
-    op_numbers: HashMap<(u32, Option<OpKind>), u32>,
+    ops: Vec<KnownOp>,
+    op_numbers: HashMap<KnownOp, u32>,
     scratch: Vec<usize>,
+}
+
+/// An op of a session. Name and label are strings of the interner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct KnownOp {
+    name: u32,
+    kind: Option<OpKind>,
+    label: Option<u32>,
 }
 
 /// The number of an op whose name did not fit into the memory limit. It has no signatures, so every execution of it
@@ -30,7 +37,7 @@ fn string_bytes(string: &str) -> usize {
 }
 
 /// Bytes of a new op without its name.
-const OP_BYTES: usize = 64;
+const OP_BYTES: usize = 96;
 
 /// Bytes of a new signature of so many words in the shared table.
 fn signature_bytes(words: usize) -> usize {
@@ -47,19 +54,30 @@ impl Signatures {
     pub(crate) fn op(&self, name: &str, kind: Option<OpKind>, room: &Room) -> u32 {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = &mut *table;
-        let known = table.interner.find_string(name);
-        if let Some(&number) = known.and_then(|name| table.op_numbers.get(&(name, kind))) {
-            return number;
-        }
-        let text = known.map_or_else(|| string_bytes(name), |_| 0);
-        if !room.take(OP_BYTES + text) {
+        let Some(name) = table.string(name, room) else {
             return REFUSED;
-        }
-        let op = (table.interner.string(name), kind);
-        let number = table.ops.len() as u32;
-        table.ops.push(op);
-        table.op_numbers.insert(op, number);
-        number
+        };
+        table.number(
+            KnownOp {
+                name,
+                kind,
+                label: None,
+            },
+            room,
+        )
+    }
+
+    /// The number of an op with a label. [`REFUSED`] if it is new and does not fit.
+    pub(crate) fn labelled(&self, op: u32, label: &str, room: &Room) -> u32 {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(&op) = table.ops.get(op as usize) else {
+            return REFUSED;
+        };
+        let Some(label) = table.string(label, room) else {
+            return REFUSED;
+        };
+        let label = Some(label);
+        table.number(KnownOp { label, ..op }, room)
     }
 
     /// The number of a signature; none when it is new and does not fit.
@@ -67,7 +85,7 @@ impl Signatures {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = &mut *table;
         let (&op, words) = words.split_first()?;
-        let &(operation, kind) = table.ops.get(op)?;
+        let &KnownOp { name, kind, label } = table.ops.get(op)?;
         // Named devices are few: `Device::named` keeps at most 4,096.
         let device = match device_of(words) {
             Device::Unknown => None,
@@ -77,7 +95,7 @@ impl Signatures {
         copy_without_device(words, &mut table.scratch);
         table
             .interner
-            .signature(operation, kind, device, &table.scratch, || {
+            .signature(name, kind, label, device, &table.scratch, || {
                 room.take(signature_bytes(words.len()))
             })
     }
@@ -99,6 +117,30 @@ impl Signatures {
                 .unwrap_or_else(PoisonError::into_inner)
                 .interner,
         )
+    }
+}
+
+impl Table {
+    /// The number of a string, or none if it is new and does not fit.
+    fn string(&mut self, string: &str, room: &Room) -> Option<u32> {
+        match self.interner.find_string(string) {
+            Some(known) => Some(known),
+            None if room.take(string_bytes(string)) => Some(self.interner.string(string)),
+            None => None,
+        }
+    }
+
+    fn number(&mut self, op: KnownOp, room: &Room) -> u32 {
+        if let Some(&number) = self.op_numbers.get(&op) {
+            return number;
+        }
+        if !room.take(OP_BYTES) {
+            return REFUSED;
+        }
+        let number = self.ops.len() as u32;
+        self.ops.push(op);
+        self.op_numbers.insert(op, number);
+        number
     }
 }
 

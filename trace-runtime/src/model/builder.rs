@@ -75,6 +75,8 @@ pub struct NewEntry<'a> {
     pub parent: Option<usize>,
     /// What it spent its time on.
     pub kind: Option<OpKind>,
+    /// The instance of the op, such as the layer `layers.3.attn`.
+    pub label: Option<&'a str>,
     /// The device it ran on.
     pub device_id: Option<&'a str>,
     /// The dims and element types of its inputs.
@@ -103,6 +105,7 @@ impl<'a> NewEntry<'a> {
             duration_ns,
             parent: None,
             kind: None,
+            label: None,
             device_id: None,
             inputs: &[],
             outputs: &[],
@@ -237,22 +240,26 @@ impl TraceStoreBuilder {
             }
         }
         push_numbers(&mut words, entry.flops, entry.bytes_moved);
-        let signature = self.signature(entry.operation, entry.kind, entry.device_id, &words);
+        let signature = self.signature(
+            (entry.operation, entry.kind, entry.label),
+            entry.device_id,
+            &words,
+        );
         self.words = words;
         signature
     }
 
     fn signature(
         &mut self,
-        operation: &str,
-        kind: Option<OpKind>,
+        (operation, kind, label): (&str, Option<OpKind>, Option<&str>),
         device: Option<&str>,
         words: &[usize],
     ) -> Result<u32, TraceError> {
         let operation = self.interner.string(operation);
+        let label = label.map(|label| self.interner.string(label));
         let device = device.map(|device| self.interner.string(device));
         self.interner
-            .signature(operation, kind, device, words, || true)
+            .signature(operation, kind, label, device, words, || true)
             .ok_or_else(|| {
                 TraceError::too_large(format!(
                     "more than {MAX_SIGNATURES} distinct ops, devices and shapes; \
@@ -322,7 +329,8 @@ impl TraceStoreBuilder {
         }
         push_numbers(&mut words, entry.flops, entry.bytes_moved);
         let device = entry.device_id.as_deref();
-        let signature = self.signature(&entry.operation, entry.kind, device, &words);
+        let op = (entry.operation.as_str(), entry.kind, entry.label.as_deref());
+        let signature = self.signature(op, device, &words);
         self.words = words;
         let signature = signature?;
         let known = &self.interner.signatures[signature as usize];

@@ -37,6 +37,8 @@ pub struct RecordedTraceEntry {
     pub parent: Option<usize>,
     /// What it spent its time on, where somebody said so.
     pub kind: Option<OpKind>,
+    /// The instance of the op, such as the layer `layers.3.attn`, if it was given.
+    pub label: Option<String>,
     /// The element type of every input, in the order of `input_shapes`; empty where none is known.
     pub input_dtypes: DTypes,
     /// The element type of every output, the first one's first; empty where none is known.
@@ -73,6 +75,7 @@ json_struct!(RecordedTraceEntry {
         thread,
         parent,
         kind,
+        label,
         input_dtypes,
         output_dtypes,
         more_outputs,

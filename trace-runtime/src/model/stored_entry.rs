@@ -75,6 +75,11 @@ impl<'a> StoredEntry<'a> {
         self.known().kind
     }
 
+    #[inline]
+    pub(super) fn label(&self) -> Option<&'a str> {
+        self.known().label.map(|label| self.store.string(label))
+    }
+
     pub(super) fn outcome(&self) -> Outcome {
         self.row.outcome
     }
@@ -172,6 +177,7 @@ impl<'a> StoredEntry<'a> {
             output_elements: known.elements,
             memory_bytes: known.bytes,
             kind: known.kind,
+            label: self.label().map(str::to_owned),
             ..RecordedTraceEntry::default()
         };
         self.copy_tensors(&mut entry);

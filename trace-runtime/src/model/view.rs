@@ -266,6 +266,16 @@ impl<'a> EntryView<'a> {
         }
     }
 
+    /// The instance of the op, such as the layer `layers.3.attn`: what `label = …` or
+    /// [`label_scope`](crate::label_scope) gave.
+    #[inline]
+    pub fn label(&self) -> Option<&'a str> {
+        match self.0 {
+            Held::Owned(entry) => entry.label.as_deref(),
+            Held::Stored(entry) => entry.label(),
+        }
+    }
+
     /// How it ended.
     pub fn outcome(&self) -> Outcome {
         match self.0 {
@@ -427,7 +437,7 @@ impl<'a> EntryView<'a> {
             && suspended.is_none_or(|us| near(us, self.suspended_ns() as f64))
     }
 
-    /// A number that all entries with the same op, kind, device and tensors share within one trace.
+    /// A number that all entries with the same op, kind, label, device and tensors share within one trace.
     /// `None` if the storage has no such numbers. Grouping by it saves hashing names and shapes.
     #[inline]
     pub fn signature(&self) -> Option<u32> {

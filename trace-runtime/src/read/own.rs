@@ -225,6 +225,7 @@ impl OwnTrace {
         let OwnArgs {
             device,
             kind,
+            label,
             flops,
             bytes_moved,
             ..
@@ -234,10 +235,12 @@ impl OwnTrace {
         let (inputs, outputs) = (inputs.views(), outputs.views());
         let name = event.name.text();
         let device = device.map(Raw::text);
+        let label = label.text();
         let thread = self.thread(event);
         let mut entry = NewEntry::new(&name, thread, 0, 0);
         entry.device_id = device.as_deref();
         entry.kind = by_name(&OpKind::ALL, OpKind::name, kind);
+        entry.label = Some(&*label).filter(|label| !label.is_empty());
         entry.inputs = &inputs;
         entry.outputs = &outputs;
         entry.flops = flops.number();

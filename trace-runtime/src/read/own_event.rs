@@ -33,6 +33,7 @@ pub(super) struct OwnArgs<'a> {
     /// `Some` of an empty text for a device whose name is empty.
     pub(super) device: Option<Raw<'a>>,
     pub(super) kind: Raw<'a>,
+    pub(super) label: Raw<'a>,
     pub(super) flops: Raw<'a>,
     pub(super) bytes_moved: Raw<'a>,
     /// True if the entry has no start; the event's `ts` is then only a place in the viewer.
@@ -101,6 +102,7 @@ impl<'a> OwnArgs<'a> {
                 chrome::SUSPENDED_NS => &mut self.suspended,
                 chrome::OUTCOME => &mut self.outcome,
                 chrome::KIND => &mut self.kind,
+                chrome::LABEL => &mut self.label,
                 chrome::FLOPS => &mut self.flops,
                 chrome::BYTES_MOVED => &mut self.bytes_moved,
                 chrome::EXACT => &mut self.exact,
@@ -140,7 +142,7 @@ impl<'a> OwnArgs<'a> {
     }
 
     /// The arguments that all entries of one op share.
-    pub(super) fn signature(&self) -> [Raw<'a>; 9] {
+    pub(super) fn signature(&self) -> [Raw<'a>; 10] {
         let has_device = if self.device.is_some() {
             b"1"
         } else {
@@ -154,6 +156,7 @@ impl<'a> OwnArgs<'a> {
             Raw(has_device),
             self.device.unwrap_or_default(),
             self.kind,
+            self.label,
             self.flops,
             self.bytes_moved,
         ]

@@ -21,4 +21,4 @@ pub use session::{Session, record};
 #[doc(inline)]
 pub use trace_core::__private::TensorLike;
 #[doc(inline)]
-pub use trace_core::{Element, OpHandle, TensorSink, current_op, in_op};
+pub use trace_core::{Element, OpHandle, TensorSink, current_op, in_op, label_scope};

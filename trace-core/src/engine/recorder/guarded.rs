@@ -1,8 +1,9 @@
 //! Ops that a guard keeps open: the way of `#[traced_op]`, and the hot path.
 
-use super::{OpenOp, Place, Recorder};
+use super::{OpenOp, Place, Recorder, labelled};
 use crate::Outcome;
 use crate::describe::Describe;
+use crate::engine::labels::NO_LABEL;
 use crate::engine::site::Site;
 
 /// An op that a guard keeps open, and where it was opened.
@@ -15,12 +16,23 @@ pub(crate) struct GuardedOp {
 impl Recorder {
     /// Begins an op that a guard will end; none when it is not recorded.
     #[inline]
-    pub(crate) fn begin_guarded(&mut self, site: Site, inputs: impl Describe) -> Option<GuardedOp> {
+    pub(crate) fn begin_guarded(
+        &mut self,
+        site: Site,
+        mut inputs: impl Describe,
+    ) -> Option<GuardedOp> {
         let target = self.target.as_mut()?;
-        let op = match self.sites.at_first_look(site) {
+        let mut op = match self.sites.at_first_look(site) {
             Some(op) => op,
             None => target.number_of_site(&mut self.sites, site.name, site.kind),
         };
+        let (labels, scope) = (&mut self.labels, self.label);
+        let label = inputs
+            .label(|text| labels.number(scope, text, &target.shared().room))
+            .unwrap_or(scope);
+        if label != NO_LABEL {
+            op = labelled(labels, target, op, label);
+        }
         if target.is_careful() && target.leaves_out(op, self.next_step) {
             return None;
         }

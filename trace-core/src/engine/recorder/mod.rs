@@ -4,12 +4,14 @@ mod guarded;
 mod tasks;
 
 pub(crate) use guarded::GuardedOp;
-pub(crate) use tasks::{EndedTask, Linked};
+pub(crate) use tasks::{EndedTask, LabelScope, Linked};
 
 use crate::engine::chunk::{LONG_DURATION, NO_PARENT, Steps, facts, facts_with_extra};
 use crate::engine::clock::Clock;
+use crate::engine::labels::{LabelNumber, Labels, NO_LABEL, REFUSED_LABEL};
 use crate::engine::log::Shared;
 use crate::engine::rows::{OpRef, RawExtra};
+use crate::engine::signatures::REFUSED;
 use crate::engine::sink::{Said, TensorSink};
 use crate::engine::site::Sites;
 use crate::engine::target::{Recorded, Target, is_exhausted};
@@ -35,6 +37,9 @@ pub struct Recorder {
     clock: Clock,
     target: Option<Target>,
     sites: Sites,
+    labels: Labels,
+    /// The label of the scope that the thread is in.
+    label: LabelNumber,
     sink: TensorSink,
     /// What [`begin_op`](Self::begin_op) and [`begin_nested`](Self::begin_nested) opened.
     frames: Vec<Frame>,
@@ -104,6 +109,8 @@ impl Recorder {
             clock: Clock::stopped(),
             target: None,
             sites: Sites::new(),
+            labels: Labels::new(),
+            label: NO_LABEL,
             sink: TensorSink::new(),
             frames: Vec::new(),
             extras: Vec::new(),
@@ -250,7 +257,12 @@ impl Recorder {
         if target.is_careful() && is_exhausted(self.next_step) {
             return target.drop_row();
         }
-        let number = target.number_of(operation);
+        let op = target.number_of(operation);
+        let number = if self.label == NO_LABEL {
+            op
+        } else {
+            labelled(&mut self.labels, target, op, self.label)
+        };
         let base = self.sink.begin(number);
         let op = self.open(base);
         self.frames.push(Frame { op, opened_by });
@@ -365,6 +377,29 @@ impl Recorder {
             target.push_with_extra([op.start, facts, op.steps.0], extra);
         }
     }
+}
+
+/// The number of an op with a label.
+#[inline]
+fn labelled(labels: &mut Labels, target: &Target, op: u32, label: LabelNumber) -> u32 {
+    match labels.op(op, label) {
+        Some(number) => number,
+        None => new_labelled(labels, target, op, label),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn new_labelled(labels: &mut Labels, target: &Target, op: u32, label: LabelNumber) -> u32 {
+    if op == REFUSED || label == REFUSED_LABEL {
+        return REFUSED;
+    }
+    let shared = target.shared();
+    let number = shared
+        .signatures
+        .labelled(op, labels.path(label), &shared.room);
+    labels.add_op(op, label, number, &shared.room);
+    number
 }
 
 fn take_extra(extras: &mut Vec<RawExtra>, step: u32) -> RawExtra {

@@ -1,9 +1,10 @@
 //! What follows an op to other threads and across `.await`.
 
-use super::{OpenOp, Recorder};
+use super::{OpenOp, Recorder, labelled};
 use crate::Outcome;
 use crate::describe::Describe;
 use crate::engine::chunk::{NO_PARENT, Steps};
+use crate::engine::labels::{LabelNumber, NO_LABEL};
 use crate::engine::rows::{OpRef, RawExtra};
 use crate::engine::site::Site;
 
@@ -39,14 +40,37 @@ impl Recorder {
         }
     }
 
+    /// Enters the scope of a label; give the result to [`leave_label`](Self::leave_label).
+    pub(crate) fn enter_label(&mut self, text: &str) -> Option<LabelScope> {
+        let target = self.target.as_ref()?;
+        let label = self.labels.number(self.label, text, &target.shared().room);
+        Some(LabelScope {
+            outer: std::mem::replace(&mut self.label, label),
+            generation: self.place.generation(),
+        })
+    }
+
+    pub(crate) fn leave_label(&mut self, scope: LabelScope) {
+        if scope.generation == self.place.generation() {
+            self.label = scope.outer;
+        }
+    }
+
     /// Describes the inputs of a task that is not on this thread's stack; none when it is not recorded.
     pub(crate) fn describe_task(
         &mut self,
         site: Site,
-        inputs: impl Describe,
+        mut inputs: impl Describe,
     ) -> Option<(Vec<usize>, Meta)> {
         let target = self.target.as_mut()?;
-        let op = target.number_of_site(&mut self.sites, site.name, site.kind);
+        let mut op = target.number_of_site(&mut self.sites, site.name, site.kind);
+        let (labels, scope) = (&mut self.labels, self.label);
+        let label = inputs
+            .label(|text| labels.number(scope, text, &target.shared().room))
+            .unwrap_or(scope);
+        if label != NO_LABEL {
+            op = labelled(labels, target, op, label);
+        }
         if target.is_careful() && target.leaves_out(op, self.next_step) {
             return None;
         }
@@ -88,6 +112,13 @@ type Meta = Vec<(&'static str, String)>;
 pub(crate) struct Linked {
     parent: u32,
     link: Option<OpRef>,
+    generation: u32,
+}
+
+/// The label before [`Recorder::enter_label`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LabelScope {
+    outer: LabelNumber,
     generation: u32,
 }
 

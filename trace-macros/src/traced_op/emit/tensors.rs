@@ -11,8 +11,17 @@ use crate::traced_op::validate::function::Device;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use syn::Expr;
 
-/// The inputs as one value: a tuple, or a closure.
+/// The inputs as one value: a tuple, or a closure; `labelled(|| label, …)` around it if the op has a label.
 pub(super) fn inputs(op: &OpPlan) -> TokenStream {
+    let private = &op.private;
+    let inputs = unlabelled_inputs(op);
+    match &op.label {
+        Some(label) => hygienic!(#private::labelled(|| #label, #inputs)),
+        None => inputs,
+    }
+}
+
+fn unlabelled_inputs(op: &OpPlan) -> TokenStream {
     let private = &op.private;
     if !op.needs_input_closure() {
         let found = op.inputs.iter().flat_map(|input| found_in_input(op, input));

@@ -21,6 +21,8 @@ pub(crate) struct OpPlan {
     pub(crate) name: Name,
     pub(crate) kind: Option<Ident>,
     pub(crate) device: Option<Device>,
+    /// The instance of the op, evaluated only while recording.
+    pub(crate) label: Option<Rc<Expr>>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) flops: Option<Expr>,
     pub(crate) bytes: Option<Expr>,
@@ -108,7 +110,8 @@ impl OpPlan {
             || options.flops.is_some()
             || options.bytes.is_some()
             || !options.meta.is_empty()
-            || options.device.is_some();
+            || options.device.is_some()
+            || options.label.is_some();
         let inputs = match options.inputs {
             Some(inputs) => inputs.into_iter().map(Input::Expression).collect(),
             None => described.iter().copied().map(Input::of).collect(),
@@ -142,6 +145,7 @@ impl OpPlan {
             name,
             kind: options.kind,
             device: options.device,
+            label: options.label,
             inputs,
             flops: options.flops,
             bytes: options.bytes,

@@ -24,6 +24,7 @@ pub(crate) struct CheckedOptions {
     /// A variant of `OpKind`.
     pub(crate) kind: Option<Ident>,
     pub(crate) device: Option<Device>,
+    pub(crate) label: Option<Rc<Expr>>,
     pub(crate) skipped: Vec<Ident>,
     pub(crate) inputs: Option<Vec<Expr>>,
     pub(crate) output: Option<Vec<Expr>>,
@@ -67,6 +68,7 @@ impl CheckedFunction {
             name: value(options.name),
             kind,
             device,
+            label: value(options.label),
             skipped,
             inputs: value(options.inputs),
             output: value(options.output),

@@ -231,6 +231,7 @@ impl Options {
             name,
             kind,
             device,
+            label,
             skip: _,
             inputs,
             output,
@@ -244,6 +245,7 @@ impl Options {
         name.is_some()
             || kind.is_some()
             || device.is_some()
+            || label.is_some()
             || inputs.is_some()
             || output.is_some()
             || flops.is_some()
@@ -257,6 +259,7 @@ impl Options {
     pub(crate) fn over(mut self, defaults: &Options, function: &Function) -> Options {
         self.kind = self.kind.or_else(|| defaults.kind.clone());
         self.device = self.device.or_else(|| defaults.device.clone());
+        self.label = self.label.or_else(|| defaults.label.clone());
         self.sync = self.sync.or_else(|| defaults.sync.clone());
         self.krate = self.krate.or_else(|| defaults.krate.clone());
         if let Some(defaults) = &defaults.meta {

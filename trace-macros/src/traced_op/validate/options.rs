@@ -17,6 +17,7 @@ pub(crate) struct Options {
     pub(crate) name: Option<Given<Expr>>,
     pub(crate) kind: Option<Given<Ident>>,
     pub(crate) device: Option<Given<Rc<Expr>>>,
+    pub(crate) label: Option<Given<Rc<Expr>>>,
     pub(crate) skip: Option<Given<Skip>>,
     pub(crate) inputs: Option<Given<Vec<Expr>>>,
     pub(crate) output: Option<Given<Vec<Expr>>>,
@@ -63,8 +64,9 @@ pub(crate) struct Meta {
     pub(crate) value: Rc<Expr>,
 }
 
-const KEYS: [&str; 11] = [
-    "name", "kind", "device", "skip", "inputs", "output", "flops", "bytes", "meta", "sync", "crate",
+const KEYS: [&str; 12] = [
+    "name", "kind", "device", "label", "skip", "inputs", "output", "flops", "bytes", "meta",
+    "sync", "crate",
 ];
 
 impl Options {
@@ -117,6 +119,7 @@ impl Options {
             "name" => set(&mut self.name, key, value(input, "\"…\"")),
             "kind" => set(&mut self.kind, key, word(input, "compute")),
             "device" => set(&mut self.device, key, shared(value(input, "\"cuda:0\""))),
+            "label" => set(&mut self.label, key, shared(value(input, "&self.name"))),
             "skip" if input.is_empty() || input.peek(Token![,]) => {
                 set(&mut self.skip, key, |_| Ok(Skip::Method))
             }

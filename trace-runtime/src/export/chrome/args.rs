@@ -33,7 +33,12 @@ impl Shared {
         write_signature(&mut members, view)?;
         Ok(Shared {
             members: members.into(),
-            printable: is_printable(view.operation()) && view.device_id().is_none_or(is_printable),
+            printable: is_printable(view.operation())
+                && view.device_id().is_none_or(is_printable)
+                // Without a label there is no key, so an empty one is not expressed by it.
+                && view
+                    .label()
+                    .is_none_or(|label| !label.is_empty() && is_printable(label)),
         })
     }
 }
@@ -147,6 +152,10 @@ fn write_signature<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()
     if let Some(kind) = view.kind() {
         out.write_all(member!(chrome::KIND))?;
         write!(out, "\"{kind}\"")?;
+    }
+    if let Some(label) = view.label() {
+        out.write_all(member!(chrome::LABEL))?;
+        printable(out, label)?;
     }
     if let Some(flops) = view.flops() {
         out.write_all(member!(chrome::FLOPS))?;

@@ -114,6 +114,9 @@ impl Annotations {
         if let Some(device) = view.device_id() {
             self.text(packets, "device id", device);
         }
+        if let Some(label) = view.label() {
+            self.text(packets, "label", label);
+        }
         if let Some(flops) = view.flops() {
             self.number(packets, "flops", flops);
         }

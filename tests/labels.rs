@@ -1,0 +1,164 @@
+//! Labels tell the instances of an op apart: from the attribute, from `op!`, and from scopes.
+#![cfg(feature = "enabled")]
+
+mod counting;
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use trace_runtime::export::{ChromeTrace, Exporter};
+use trace_runtime::{
+    RecordedExecutionTrace, Session, TraceStore, TraceView, label_scope, op, read, record,
+    traced_op, with_recorder,
+};
+
+struct Layer {
+    name: String,
+}
+
+#[traced_op]
+impl Layer {
+    #[traced_op(label = &self.name)]
+    fn forward(&self, x: &[f32]) -> Vec<f32> {
+        matmul(x)
+    }
+
+    #[traced_op(label = self.name.as_str())]
+    async fn load(&self, x: &[f32]) -> usize {
+        x.len()
+    }
+}
+
+#[traced_op]
+fn matmul(x: &[f32]) -> Vec<f32> {
+    op!("inner", label = "tile", inputs = [x], { x.to_vec() })
+}
+
+fn layers(count: usize) -> Vec<Layer> {
+    (0..count)
+        .map(|index| Layer {
+            name: format!("layers.{index}"),
+        })
+        .collect()
+}
+
+/// Names with labels, in order.
+fn labels(trace: &RecordedExecutionTrace) -> Vec<(&str, Option<&str>)> {
+    trace
+        .entries
+        .iter()
+        .map(|entry| (entry.operation.as_str(), entry.label.as_deref()))
+        .collect()
+}
+
+#[test]
+fn the_attribute_and_op_label_one_op() {
+    let layers = layers(2);
+    let ((), trace) = record(|| {
+        for layer in layers.iter().chain(&layers) {
+            layer.forward(&[1.0]);
+        }
+    });
+    let one = |name| {
+        [
+            ("Layer::forward", Some(name)),
+            ("matmul", None),
+            ("inner", Some("tile")),
+        ]
+    };
+    let round = [one("layers.0"), one("layers.1")].concat();
+    assert_eq!(labels(&trace), [round.clone(), round].concat());
+}
+
+#[test]
+fn scopes_label_what_runs_in_them_and_join() {
+    let layers = layers(1);
+    let ((), trace) = record(|| {
+        label_scope("decoder", || {
+            layers[0].forward(&[1.0]);
+            with_recorder(|recorder| recorder.begin_op("by hand"));
+            with_recorder(|recorder| recorder.end_op());
+            label_scope("", || matmul(&[1.0]));
+        });
+        matmul(&[1.0]);
+    });
+    assert_eq!(
+        labels(&trace),
+        [
+            ("Layer::forward", Some("decoder.layers.0")),
+            ("matmul", Some("decoder")),
+            ("inner", Some("decoder.tile")),
+            ("by hand", Some("decoder")),
+            ("matmul", Some("decoder")),
+            ("inner", Some("decoder.tile")),
+            ("matmul", None),
+            ("inner", Some("tile")),
+        ]
+    );
+}
+
+#[test]
+fn a_panic_leaves_the_scope() {
+    let ((), trace) = record(|| {
+        let caught = std::panic::catch_unwind(|| {
+            label_scope("broken", || -> () { panic!("expected by the test") });
+        });
+        assert!(caught.is_err());
+        matmul(&[1.0]);
+    });
+    assert_eq!(trace.entries[0].label, None);
+}
+
+#[test]
+fn async_ops_have_labels() {
+    let layers = layers(1);
+    let (len, trace) = record(|| {
+        let mut future = pin!(layers[0].load(&[1.0, 2.0]));
+        let mut context = Context::from_waker(Waker::noop());
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(len) => len,
+            Poll::Pending => panic!("it never waits"),
+        }
+    });
+    assert_eq!(len, 2);
+    assert_eq!(labels(&trace), [("Layer::load", Some("layers.0"))]);
+}
+
+#[test]
+fn labels_survive_every_format_that_is_read_back() {
+    let layers = layers(3);
+    let ((), trace) = record(|| {
+        for layer in &layers {
+            layer.forward(&[1.0]);
+        }
+    });
+    let store = TraceStore::try_from(&trace).unwrap();
+    assert_eq!(store.view(0).label(), Some("layers.0"));
+    let back = RecordedExecutionTrace::from(&store);
+    assert_eq!(labels(&back), labels(&trace));
+    let json = RecordedExecutionTrace::from_json(&trace.to_json().unwrap()).unwrap();
+    assert_eq!(labels(&json), labels(&trace));
+    let mut chrome = Vec::new();
+    ChromeTrace::new().export(&store, &mut chrome).unwrap();
+    let read = read::from_slice(&chrome).unwrap();
+    let back = RecordedExecutionTrace::from(&read);
+    assert_eq!(labels(&back), labels(&trace));
+}
+
+#[test]
+fn a_label_that_repeats_allocates_nothing() {
+    let layers = layers(12);
+    let run = |times: usize| {
+        for _ in 0..times {
+            for layer in &layers {
+                label_scope(&layer.name, || std::hint::black_box(layer.forward(&[])));
+            }
+        }
+    };
+    let session = Session::builder().this_thread_only().start().unwrap();
+    run(100);
+    let labelled = counting::during(|| run(10));
+    let dropped = session.finish().metadata["dropped"].clone();
+    assert_eq!(dropped, "0");
+    // 360 ops fill at most one new chunk.
+    assert!(labelled.calls <= 4, "{} allocations", labelled.calls);
+}
