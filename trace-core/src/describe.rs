@@ -1,7 +1,9 @@
 //! Tensors on their way to the recorder: passed as values, and described only while recording.
 
+use crate::library::Library;
 use crate::slices::{Elements, Slices};
 use crate::{TensorLike, TensorSink};
+use std::any::type_name;
 use std::marker::PhantomData;
 
 /// The inputs or outputs of an op. Closures implement it too, but cost three times the compile time of the values here.
@@ -115,7 +117,12 @@ pub struct AsNothing;
 
 impl<T: ?Sized> Describe for Found<'_, T, AsNothing> {
     #[inline]
-    fn describe(self, _: &mut TensorSink) {}
+    fn describe(self, sink: &mut TensorSink) {
+        // A tensor of a library whose feature is off or supports another version.
+        if let Some(library) = Library::of(type_name::<T>()) {
+            sink.unrecorded(library);
+        }
+    }
 }
 
 /// Describes the value of a success; a failure is the op's failure.

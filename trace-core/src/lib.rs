@@ -37,6 +37,7 @@ mod element;
 mod flow;
 mod futures;
 mod kind;
+mod library;
 mod op_macro;
 mod pointers;
 mod probe;

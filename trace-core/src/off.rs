@@ -26,6 +26,9 @@ impl TensorSink {
     #[inline]
     pub fn __failed(&mut self) {}
 
+    #[inline]
+    pub(crate) fn unrecorded(&mut self, _library: crate::library::Library) {}
+
     #[doc(hidden)]
     #[inline]
     pub fn __device(&mut self, _device: impl Into<Device>) {}

@@ -83,3 +83,55 @@ fn both_versions_are_recorded_in_one_function() {
     assert_eq!(entry.input_shapes, [[7]]);
     assert_eq!(entry.output_shape, [7]);
 }
+
+#[test]
+fn arrays_of_another_version_are_named_in_a_note() {
+    #[traced_op]
+    fn norm(x: &ndarray_0_15::Array1<f32>, scale: f32) -> f32 {
+        scale * x.iter().map(|x| x * x).sum::<f32>().sqrt()
+    }
+    #[traced_op]
+    fn list(parts: Vec<ndarray_0_15::Array1<f32>>) -> Result<ndarray_0_15::Array1<f32>, String> {
+        parts
+            .into_iter()
+            .next()
+            .ok_or_else(|| "no parts".to_owned())
+    }
+    #[traced_op]
+    fn recorded(x: &Array1<f32>, scale: f32) -> f32 {
+        scale * x.sum()
+    }
+    let array = || ndarray_0_15::Array1::from_vec(vec![3.0, 4.0]);
+    let note = |body: &dyn Fn()| {
+        let ((), trace) = record(body);
+        assert!(
+            trace.entries.len() == 2
+                && trace.entries[0].input_shapes == trace.entries[1].input_shapes
+        );
+        let mut notes = trace.report().notes;
+        notes.retain(|note| note.contains("are not recorded"));
+        (notes, trace)
+    };
+    let (notes, trace) = note(&|| {
+        assert!((norm(&array(), 2.0) - 10.0).abs() < 1e-6);
+        norm(&array(), 2.0);
+    });
+    assert!(
+        notes[0].starts_with("tensors of ndarray in `norm` are not recorded"),
+        "{notes:?}"
+    );
+    assert!(trace.entries[0].input_shapes.is_empty());
+
+    let (notes, _) = note(&|| {
+        list(vec![array()]).unwrap();
+        list(vec![array()]).unwrap();
+    });
+    assert!(notes[0].contains("in `list`"), "{notes:?}");
+
+    // Each recording has its own notes.
+    let (notes, _) = note(&|| {
+        recorded(&Array1::ones(3), 2.0);
+        recorded(&Array1::ones(3), 2.0);
+    });
+    assert_eq!(notes, [""; 0]);
+}

@@ -5,6 +5,7 @@
 
 use crate::DType;
 use crate::Device;
+use crate::library::Library;
 
 /// What the words behind a header are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Fact {
     Device = 1,
     Flops = 2,
     BytesMoved = 3,
+    /// The op has a tensor that is not recorded, of the library in place of the device.
+    Unrecorded = 4,
 }
 
 /// From this rank on, the header says so and the word behind it holds the rank.
@@ -42,6 +45,18 @@ impl Header {
 
     pub fn fact(fact: Fact, words: usize, device: Device) -> Header {
         Header::pack(Role::Fact, words, fact as u8, device.code())
+    }
+
+    pub(crate) fn unrecorded(library: Library) -> Header {
+        Header::pack(Role::Fact, 0, Fact::Unrecorded as u8, library as u16)
+    }
+
+    /// The library of a tensor that is not recorded, if this is such a fact.
+    pub fn unrecorded_library(self) -> Option<Library> {
+        let code = (self.0 >> 16) as u16;
+        self.is_fact(Fact::Unrecorded)
+            .then(|| Library::from_code(code))
+            .flatten()
     }
 
     #[inline]

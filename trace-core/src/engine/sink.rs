@@ -4,6 +4,7 @@ use super::log::Shared;
 use super::signatures::KnownSignatures;
 use crate::describe::Describe;
 use crate::engine::signature::{Fact, Header, LONG_RANK, Role};
+use crate::library::Library;
 use crate::{DType, Device};
 
 /// Takes the descriptions of an op's tensors.
@@ -247,6 +248,11 @@ impl TensorSink {
     #[inline]
     pub fn __failed(&mut self) {
         self.failed = true;
+    }
+
+    /// The op has a tensor of this library that is not recorded.
+    pub(crate) fn unrecorded(&mut self, library: Library) {
+        self.say([Header::unrecorded(library).0]);
     }
 
     #[doc(hidden)]

@@ -4,10 +4,12 @@ use super::chunk::{LONG_DURATION, NO_PARENT, SLOT_BITS};
 use super::interner::Interner;
 use super::store::{Extra, StoredChunk, TraceStore};
 use super::ticks::TickScale;
+use super::wire::metadata::UNRECORDED_PREFIX;
 use super::{RecordedTraceEntry, TraceView};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use trace_core::__engine::rows::{OpRef, RawExtra, ThreadRows};
+use trace_core::__engine::signature::Parts;
 
 /// Puts the rows of all threads into one store. Rows are renumbered where they lie; nobody may append
 /// to them any more.
@@ -26,6 +28,8 @@ pub(crate) fn assemble(
         metadata,
         ..TraceStore::default()
     };
+    let unrecorded = unrecorded(&store);
+    store.metadata.extend(unrecorded);
     let mut runs = Vec::with_capacity(threads.len());
     let mut tasks = Run::default();
     let mut extras = Vec::new();
@@ -41,6 +45,24 @@ pub(crate) fn assemble(
         many_threads(&mut store, runs, tasks, extras);
     }
     store
+}
+
+/// The tensor libraries whose tensors are missing from the signatures, as metadata: see
+/// [`UNRECORDED_PREFIX`].
+fn unrecorded(store: &TraceStore) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for signature in &store.signatures {
+        let first = signature.first_word as usize;
+        let words = &store.words[first..first + signature.word_count as usize];
+        for (header, _) in Parts::new(words) {
+            if let Some(library) = header.unrecorded_library() {
+                found
+                    .entry(format!("{UNRECORDED_PREFIX}{}", library.name()))
+                    .or_insert_with(|| store.strings[signature.operation as usize].to_string());
+            }
+        }
+    }
+    found
 }
 
 /// The rows of one thread as entries, in the order in which they ended, with the thread's own steps.

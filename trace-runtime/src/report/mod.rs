@@ -14,6 +14,7 @@ mod sections;
 mod step_sections;
 mod table;
 mod text;
+mod unrecorded;
 
 pub use crate::units::{bytes, count, duration, percent, prose, rate, shapes};
 pub use names::{display_width, printable};
@@ -227,6 +228,7 @@ impl Report {
         if frees_missing {
             report.notes.push(answer::FREES_MISSING.to_owned());
         }
+        report.notes.extend(unrecorded::notes(trace.metadata()));
         let selected = trace.metadata().get(SELECTED_KEY);
         report
             .notes

@@ -32,6 +32,10 @@ pub const READ_EVENTS: &str = "read.events";
 /// the number of events.
 pub const LEFT_OUT_PREFIX: &str = "read.left_out.";
 
+/// Prefix of the keys that name tensor libraries whose tensors were passed to ops but not recorded: the
+/// library follows it, and the value is the name of one such op.
+pub const UNRECORDED_PREFIX: &str = "unrecorded.";
+
 /// Peak FLOP/s of the machine, for the roofline.
 pub const PEAK_FLOPS_PER_S: &str = "peak_flops_per_s";
 /// Peak memory bandwidth of the machine in bytes per second, for the roofline.
