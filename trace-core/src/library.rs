@@ -39,7 +39,6 @@ impl Library {
             None
         }
     }
-
 }
 
 #[cfg(feature = "engine")]
