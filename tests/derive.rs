@@ -1,12 +1,12 @@
-//! `#[derive(TensorLike)]`: what a struct or an enum says of the tensors in it.
+//! `#[derive(TensorLike)]`: a struct or an enum is described by the tensors in it.
 //! The impl exists with the feature off as well.
 
-#![allow(dead_code, reason = "what is skipped is never read")]
+#![allow(dead_code, reason = "skipped fields are never read")]
 
 use std::marker::PhantomData;
 use trace_runtime::{DType, Device, TensorLike, TensorSink};
 
-/// A tensor of this test's own, so that nothing rests on what the standard types say.
+/// A tensor that does not depend on the impls for standard types.
 #[derive(Debug)]
 struct Tensor {
     dims: Vec<usize>,
@@ -142,7 +142,7 @@ mod recorded {
     }
 
     #[test]
-    fn fields_speak_in_order_and_the_rest_is_skipped() {
+    fn fields_are_described_in_order_and_other_types_are_skipped() {
         let value = Named {
             weight: tensor(&[2, 3]),
             label: "named".into(),
@@ -158,7 +158,7 @@ mod recorded {
     }
 
     #[test]
-    fn an_enum_speaks_for_the_variant_it_is() {
+    fn an_enum_is_described_by_its_variant() {
         assert!(shapes(Cache::Empty).is_empty());
         assert_eq!(shapes(Cache::One(tensor(&[4]))), [[4]]);
         let pair = Cache::Pair {
@@ -172,7 +172,7 @@ mod recorded {
     }
 
     #[test]
-    fn a_type_parameter_is_a_tensor_where_it_is_one() {
+    fn a_type_parameter_is_described_if_it_is_a_tensor() {
         let first = vec![0f32; 5];
         let generic = Generic {
             first: &first,
@@ -195,7 +195,7 @@ mod recorded {
     }
 
     #[test]
-    fn a_skipped_field_says_nothing_and_needs_no_bound() {
+    fn a_skipped_field_is_not_described_and_needs_no_bound() {
         let skips = Skips {
             weight: tensor(&[2]),
             copy: tensor(&[9]),

@@ -1,4 +1,4 @@
-//! What happens when a tensor does more than describe itself.
+//! `TensorLike::describe` that panics, or runs ops.
 #![cfg(feature = "enabled")]
 
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use trace_runtime::{
     traced_op,
 };
 
-/// Panics when it is looked at with its fuse lit, after it has said something.
+/// Its description panics after the first tensor if the fuse is lit.
 struct Fragile {
     len: usize,
     fuse: Cell<bool>,
@@ -90,7 +90,7 @@ fn an_op_whose_input_cannot_be_described_is_not_begun() {
 #[test]
 fn an_op_whose_output_cannot_be_described_panicked_and_keeps_its_inputs() {
     let ((), trace) = record(|| {
-        // The first says something new, as does the last; the others what was said before.
+        // The first and the last have a new signature; the others repeat one.
         for (len, lit) in [(4, true), (4, false), (4, true), (5, true), (4, false)] {
             let given = catch_unwind(AssertUnwindSafe(|| gives(&[1.0, 2.0], len, lit)));
             assert_eq!(given.is_err(), lit);
@@ -148,7 +148,7 @@ fn an_async_op_whose_output_cannot_be_described_is_not_lost() {
     assert_eq!(trace.entries[0].meta["lit"], "true");
 }
 
-/// Runs an op while it is looked at.
+/// Runs an op in its description.
 struct Busy;
 
 impl TensorLike for Busy {
@@ -165,7 +165,7 @@ fn looks_at(x: &Busy) -> Busy {
 }
 
 #[test]
-fn an_op_in_a_description_is_counted_and_disturbs_nothing() {
+fn an_op_in_a_description_is_counted_and_not_recorded() {
     let session = Session::start().unwrap();
     looks_at(&Busy);
     let trace = session.finish();
@@ -189,7 +189,7 @@ fn fails(x: &[f32]) -> f32 {
 }
 
 #[test]
-fn an_op_that_runs_while_the_stack_unwinds_is_fine_itself() {
+fn an_op_that_runs_while_the_stack_unwinds_ends_normally() {
     let ((), trace) = record(|| {
         let failed = catch_unwind(|| fails(&[1.0]));
         assert!(failed.is_err());
@@ -205,7 +205,7 @@ fn an_op_that_runs_while_the_stack_unwinds_is_fine_itself() {
 }
 
 #[test]
-fn names_that_lie_in_one_place_are_told_apart() {
+fn names_at_one_address_are_distinguished() {
     const NAMES: &str = "attention";
     let ((), trace) = record(|| {
         for _ in 0..2 {

@@ -62,7 +62,7 @@ fn diverges(x: &[f32]) -> Vec<f32> {
 }
 
 #[test]
-fn the_value_is_that_of_the_block() {
+fn the_value_of_the_macro_is_the_value_of_the_block() {
     assert_eq!(softmax(&[0.0]), [1.0]);
     assert_eq!(first_positive(&[-1.0, 2.0]), Some(2.0));
     assert_eq!(first_positive(&[]), None);
@@ -108,13 +108,13 @@ mod recorded {
     }
 
     #[test]
-    fn what_is_written_in_place_is_said_afterwards() {
+    fn a_tensor_written_in_place_is_described_after_the_block() {
         let ((), trace) = record(|| scale(&mut [1.0, 2.0, 3.0], 2.0));
         assert_eq!(trace.entries[0].output_shape, [3]);
     }
 
     #[test]
-    fn every_option_arrives() {
+    fn every_option_is_recorded() {
         let waited = std::cell::Cell::new(0);
         let (_, trace) = record(|| everything(&[1.0; 4], &waited));
         let entry = &trace.entries[0];

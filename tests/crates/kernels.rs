@@ -15,12 +15,12 @@ pub struct Linear {
     name: String,
 }
 
-/// Something that was found or not.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq, TensorLike)]
 pub enum Found<T> {
-    /// Here it is.
+    /// The value.
     Here(T),
-    /// It is not there.
+    /// No value.
     Nowhere,
 }
 
@@ -94,7 +94,7 @@ pub fn decay(x: &mut [f32], by: f32) {
 /// Fails.
 ///
 /// # Errors
-/// If the text is no number.
+/// If the text is not a number.
 #[traced_op]
 pub fn parse(text: &str) -> Result<Vec<f32>, std::num::ParseFloatError> {
     let x = text.parse()?;
@@ -104,7 +104,7 @@ pub fn parse(text: &str) -> Result<Vec<f32>, std::num::ParseFloatError> {
 /// Fails in place.
 ///
 /// # Errors
-/// If the text is no number.
+/// If the text is not a number.
 #[traced_op]
 pub fn push(x: &mut Vec<f32>, text: &str) -> Result<(), std::num::ParseFloatError> {
     x.push(text.parse()?);
@@ -150,7 +150,7 @@ pub fn ignores(_: &[f32], _unused: &[f32]) -> usize {
     1
 }
 
-/// Takes apart.
+/// Has patterns for parameters.
 #[traced_op]
 #[must_use]
 pub fn sums((a, b): (Vec<f32>, Vec<f32>), [c, d]: [f32; 2]) -> f32 {
@@ -170,7 +170,7 @@ pub fn transpose<T: Copy, const M: usize, const N: usize>(x: &[[T; N]; M]) -> Ve
     (0..N).flat_map(|n| (0..M).map(move |m| x[m][n])).collect()
 }
 
-/// Returns what has no name.
+/// Returns a type that cannot be named.
 #[traced_op]
 pub fn doubled(x: &[f32]) -> impl Iterator<Item = f32> + '_ {
     x.iter().map(|x| x * 2.0)
@@ -193,7 +193,7 @@ pub async fn clear_later(x: &mut Vec<f32>) {
 /// Waits, and fails.
 ///
 /// # Errors
-/// If the text is no number.
+/// If the text is not a number.
 #[traced_op]
 pub async fn parse_later(text: &str) -> Result<Vec<f32>, std::num::ParseFloatError> {
     std::future::ready(()).await;
@@ -203,7 +203,7 @@ pub async fn parse_later(text: &str) -> Result<Vec<f32>, std::num::ParseFloatErr
     Ok(vec![text.parse()?])
 }
 
-/// Reassigns what it was given.
+/// Assigns to its parameter.
 #[traced_op]
 pub async fn at_least(mut x: Vec<f32>, len: usize) -> Vec<f32> {
     std::future::ready(()).await;
@@ -224,7 +224,7 @@ pub fn boxed(x: Vec<f32>) -> Pin<Box<dyn Future<Output = Vec<f32>> + Send>> {
     Box::pin(async move { x })
 }
 
-/// Every option that can be said.
+/// Every option.
 #[traced_op(
     name = "all",
     kind = memory,
@@ -258,7 +258,7 @@ impl Linear {
         Self { weight, bias: None, name: String::from("linear") }
     }
 
-    /// Says its name.
+    /// Its name.
     #[traced_op]
     #[must_use]
     pub fn name(&self) -> &str {
@@ -273,7 +273,7 @@ impl Linear {
     }
 }
 
-/// Something that is applied.
+/// A layer that can be applied.
 pub trait Layer {
     /// Applies it.
     fn apply(&self, x: &[f32]) -> Vec<f32>;

@@ -168,7 +168,7 @@ impl Serve for Model {
 }
 
 #[test]
-fn what_is_awaited_is_inside() {
+fn an_awaited_op_is_a_child() {
     let t = tensor([2]);
     recorded(&["plain(bf16[2]) -> bf16[2] @cuda:0"], || {
         block_on(plain(&t))
@@ -367,7 +367,7 @@ fn a_future_of_mut_self_is_send_if_self_is() {
     );
 }
 
-/// Notes when it is dropped.
+/// Sets the cell when it is dropped.
 struct Permit<'a>(&'a Cell<&'static str>);
 
 impl Drop for Permit<'_> {
@@ -383,10 +383,7 @@ async fn uses_a_part(x: (Tensor, Permit<'_>), state: &Cell<&'static str>) -> &'s
     state.get()
 }
 
-#[allow(
-    unused_variables,
-    reason = "the parameter lives, and is used in an option"
-)]
+#[allow(unused_variables, reason = "only an option uses it")]
 #[traced_op(meta(held = permit.0.get()))]
 async fn uses_it_in_an_option(permit: Permit<'_>, state: &Cell<&'static str>) -> &'static str {
     Yield::default().await;
@@ -421,7 +418,7 @@ async fn returns_a_kernel(by: usize) -> impl Kernel {
 }
 
 #[test]
-fn closures_come_out_of_futures() {
+fn futures_can_return_closures() {
     recorded(&["returns_a_closure()", "returns_a_kernel()"], || {
         block_on(returns_a_closure(2))(&tensor([1])) + block_on(returns_a_kernel(2))(&tensor([1]))
     });

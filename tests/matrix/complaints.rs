@@ -1,9 +1,9 @@
-//! What other attribute macros were reported to break; the numbers are issues of tokio-rs/tracing.
+//! Code that other attribute macros were reported to break; the numbers are issues of tokio-rs/tracing.
 
 use crate::support::{Tensor, block_on, recorded, tensor};
 use trace_runtime::traced_op;
 
-// #1053: a closure coerced to a boxed trait object inside of `Ok`.
+// #1053: a closure coerced to a boxed trait object inside `Ok`.
 type Callback = Box<dyn FnOnce() -> usize + Send + Sync>;
 
 #[traced_op]
@@ -95,7 +95,7 @@ async fn shadows_its_return_type_later() -> Tensor {
     tensor([1])
 }
 
-// #3119: a module of the user's with the name of the runtime.
+// #3119: a user module with the name of the runtime.
 mod shadowing {
     #[allow(dead_code)]
     mod trace_runtime {}
@@ -120,7 +120,7 @@ fn without_a_name(x: &Tensor, _: std::net::Ipv4Addr) -> usize {
     x.dims.len()
 }
 
-// #1939: methods of one trait are told apart by their types, without a name for each.
+// #1939: methods of one trait are distinguished by their types, without a `name` option.
 trait Pool {
     fn pool(&self, x: &Tensor) -> usize;
     fn later(&self) -> impl Future<Output = usize>;

@@ -1,4 +1,4 @@
-//! How a body can end, and what can be in it.
+//! Bodies: what they contain, and how they end.
 
 use crate::support::{Tensor, recorded, tensor};
 use std::panic::catch_unwind;
@@ -320,7 +320,7 @@ fn every_way_out_is_recorded() {
 }
 
 #[test]
-fn a_panic_is_recorded_and_goes_on() {
+fn a_panic_is_recorded_and_continues() {
     let t = tensor([2]);
     recorded(&["diverging() !panicked"], || {
         assert!(catch_unwind(diverging).is_err())
@@ -353,7 +353,7 @@ fn recursion_nests() {
 }
 
 #[test]
-fn bodies_do_what_they_did() {
+fn bodies_work_as_without_the_attribute() {
     let t = tensor([2]);
     let locked = Mutex::new(vec![1.0]);
     assert_eq!(
@@ -391,7 +391,7 @@ fn bodies_do_what_they_did() {
 }
 
 #[test]
-fn qualifiers_stay() {
+fn qualifiers_are_kept() {
     let x = [1.0, 2.0];
     recorded(&["dangerous()"], || unsafe { dangerous(x.as_ptr()) });
     let pointer: extern "C" fn(&Tensor) -> usize = foreign;

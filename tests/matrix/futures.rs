@@ -1,4 +1,4 @@
-//! Functions that return a future: the op is what the future does.
+//! Functions that return a future: the op begins at the first poll of the future and ends with it.
 
 use crate::support::{Tensor, Yield, block_on, is_send, recorded, tensor};
 use std::future::{Future, Ready, ready};
@@ -75,7 +75,7 @@ fn cloneable(x: &Tensor) -> impl Future<Output = usize> + Clone + use<> {
 }
 
 #[traced_op]
-fn future_beside(x: &Tensor) -> (impl Future<Output = usize>, usize) {
+fn future_in_a_tuple(x: &Tensor) -> (impl Future<Output = usize>, usize) {
     (ready(1), x.dims.len())
 }
 
@@ -168,7 +168,7 @@ mod not_futures {
     }
 }
 
-// The type parameter has no lifetime bound: what wraps the future cannot promise `'static`, and need not.
+// The type parameter has no lifetime bound: the type around the future cannot promise `'static`, and need not.
 #[traced_op]
 fn passed_through<U>(
     f: fn() -> Pin<Box<dyn Future<Output = U>>>,
@@ -302,7 +302,7 @@ fn the_op_ends_with_the_future() {
 }
 
 #[test]
-fn boxed_futures_too() {
+fn the_op_ends_with_the_boxed_future() {
     let t = tensor([2]);
     recorded(&["boxed(bf16[2]) -> bf16[2] @cuda:0"], || {
         block_on(boxed(t.clone()))
@@ -340,7 +340,7 @@ fn a_future_that_is_never_polled_is_not_recorded() {
 }
 
 #[test]
-fn a_future_with_a_name_or_more_bounds_is_left_alone() {
+fn a_named_future_or_one_with_more_bounds_is_an_ordinary_result() {
     let t = tensor([2]);
     recorded(&["named_future(bf16[2]) @cuda:0"], || {
         block_on(named_future(&t))
@@ -348,7 +348,7 @@ fn a_future_with_a_name_or_more_bounds_is_left_alone() {
     recorded(&["cloneable(bf16[2]) @cuda:0"], || {
         block_on(cloneable(&t).clone())
     });
-    recorded(&["future_beside(bf16[2]) @cuda:0"], || {
-        block_on(future_beside(&t).0)
+    recorded(&["future_in_a_tuple(bf16[2]) @cuda:0"], || {
+        block_on(future_in_a_tuple(&t).0)
     });
 }

@@ -167,7 +167,7 @@ fn defaulted<T: Default + TensorLike>() -> T {
 }
 
 #[test]
-fn bounds_decide_what_is_seen() {
+fn bounds_decide_what_is_found() {
     let t = tensor([2, 3]);
     recorded(&["bounded(bf16[2, 3]) -> bf16[2, 3] @cuda:0"], || {
         bounded(t.clone())
@@ -218,7 +218,7 @@ fn bounds_decide_what_is_seen() {
 }
 
 #[test]
-fn lifetimes_stay_as_they_are() {
+fn lifetimes_are_kept() {
     let (a, b) = (tensor([1]), tensor([2]));
     recorded(&["elided(bf16[1], bf16[2]) @cuda:0"], || elided(&a, &b));
     let found = recorded(&["named(bf16[1], bf16[2]) -> bf16[2] @cuda:0"], || {

@@ -1,4 +1,4 @@
-//! Ops that return no tensor and write to one: what `&mut` parameters are afterwards is the output.
+//! Ops that write to a tensor instead of returning one: the `&mut` parameters after the body are the output.
 
 use crate::support::{Tensor, recorded, tensor};
 use trace_runtime::{TensorLike, TensorSink, traced_op};
@@ -254,7 +254,7 @@ fn a_failure_has_no_output() {
 }
 
 #[test]
-fn where_it_could_be_borrowed_it_is_not_read_again() {
+fn a_parameter_that_may_be_borrowed_is_not_read_again() {
     let mut a = tensor([1]);
     recorded(&["returns_a_tensor(bf16[1]) -> bf16[9] @cuda:0"], || {
         returns_a_tensor(&mut a)
@@ -269,7 +269,7 @@ fn where_it_could_be_borrowed_it_is_not_read_again() {
 }
 
 #[test]
-fn self_is_an_output_where_the_body_surely_keeps_it() {
+fn self_is_an_output_if_the_body_cannot_move_it() {
     let mut p = Param(tensor([1]));
     recorded(&["Param::grow(bf16[1]) -> bf16[1, 1] @cuda:0"], || p.grow());
     let mut other = tensor([7]);
@@ -291,7 +291,7 @@ fn self_is_an_output_where_the_body_surely_keeps_it() {
     assert!(kept.is_some());
 }
 
-/// Errors that borrow, without a lifetime where they are named.
+/// Errors that borrow. Some functions below name them without a lifetime.
 struct Borrowed<'a>(&'a mut f32);
 struct Named<'a> {
     rest: &'a [f32],
@@ -350,7 +350,7 @@ mod hidden_lifetimes {
 }
 
 #[test]
-fn an_error_may_borrow_without_a_lifetime_in_sight() {
+fn an_error_may_have_a_lifetime_that_is_not_written() {
     use hidden_lifetimes::*;
     let mut x = vec![1.0, 2.0];
     recorded(&["written(f32[2]) @cpu !error"], || {

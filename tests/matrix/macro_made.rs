@@ -1,4 +1,4 @@
-//! Functions that `macro_rules!` make: their parts arrive in invisible delimiters.
+//! Functions made by `macro_rules!`: parts of them are in invisible delimiters.
 
 use crate::support::{Tensor, recorded, tensor};
 use trace_runtime::traced_op;
@@ -11,7 +11,7 @@ macro_rules! whole_function {
     };
 }
 
-// The block names a parameter that the macro bound, so it takes nothing from it.
+// Hygiene: the block cannot name the parameter, which the macro declares.
 whole_function!(from_a_block, &Tensor, usize, { 3 });
 whole_function!(from_a_block_with_return, &[f32], Vec<f32>, {
     return vec![1.0];
@@ -102,7 +102,7 @@ fn return_in_an_argument(x: &Tensor) -> Option<usize> {
 }
 
 #[test]
-fn made_functions_are_recorded_like_written_ones() {
+fn functions_made_by_macros_are_recorded_like_others() {
     let t = tensor([2]);
     assert_eq!(
         recorded(&["from_a_block(bf16[2]) @cuda:0"], || from_a_block(&t)),

@@ -1,6 +1,6 @@
-//! The signatures `#[traced_op]` goes on, each run and its record compared as text.
+//! Signatures with `#[traced_op]`: each function is run, and its record is compared as text.
 //!
-//! A row is a function, a call, and the lines expected of it: `op(inputs) -> outputs @device !outcome`,
+//! A row is a function, a call, and the expected lines: `op(inputs) -> outputs @device !outcome`,
 //! indented below its parent. With the feature off the same rows compile and run, and record nothing.
 
 #![cfg_attr(not(feature = "enabled"), allow(dead_code))]

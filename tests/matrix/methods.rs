@@ -253,7 +253,7 @@ fn every_receiver_is_an_input_if_it_is_a_tensor() {
 }
 
 #[test]
-fn borrows_of_self_come_back() {
+fn borrows_of_self_can_be_returned() {
     let mut l = linear();
     recorded(
         &["Linear::borrow(bf16[2, 3]) -> bf16[2, 3] @cuda:0"],

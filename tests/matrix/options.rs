@@ -213,7 +213,7 @@ fn nothing_is_evaluated_while_nothing_records() {
 
 #[cfg(feature = "enabled")]
 #[test]
-fn facts_arrive() {
+fn facts_are_recorded() {
     use trace_runtime::{OpKind, record};
 
     let t = tensor([2]);
@@ -230,12 +230,12 @@ fn facts_arrive() {
     assert_eq!(kind.kind, Some(OpKind::Communication));
     assert_eq!((work.flops, work.bytes_moved), (Some(30), Some(32)));
     assert_eq!(negative.flops, Some(0));
-    let said: Vec<_> = meta
+    let pairs: Vec<_> = meta
         .meta
         .iter()
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
-    assert_eq!(said, ["layer=7", "type=2", "weight.dtype=f16"]);
+    assert_eq!(pairs, ["layer=7", "type=2", "weight.dtype=f16"]);
     assert_eq!(everything.operation, "all");
     assert_eq!(everything.kind, Some(OpKind::Compute));
     assert_eq!(everything.device_id.as_deref(), Some("cpu"));

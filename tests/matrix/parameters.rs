@@ -1,4 +1,4 @@
-//! What can stand between the parentheses.
+//! Parameters.
 
 use crate::support::{Tensor, recorded, tensor};
 use std::borrow::Cow;
@@ -256,7 +256,7 @@ fn empty_and_huge(x: &[f32], y: &Tensor) -> bool {
 }
 
 #[test]
-fn tensors_in_any_wrapping_are_seen() {
+fn tensors_are_found_in_every_kind_of_parameter() {
     let t = || tensor([2, 3]);
     recorded(&["nothing()"], nothing);
     recorded(&["by_value(bf16[2, 3]) -> bf16[2, 3] @cuda:0"], || {
@@ -337,7 +337,7 @@ fn patterns_bind_what_they_name() {
 }
 
 #[test]
-fn pointers_and_containers_are_looked_into() {
+fn tensors_are_found_in_pointers_and_containers() {
     let t = || tensor([2, 3]);
     recorded(&["boxed(bf16[2, 3]) @cuda:0"], || boxed(Box::new(t())));
     recorded(&["counted(bf16[2, 3], f32[2]) @cuda:0"], || {

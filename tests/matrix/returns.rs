@@ -1,4 +1,4 @@
-//! What can stand behind the arrow.
+//! Return types.
 
 use crate::support::{Tensor, recorded, tensor};
 use std::borrow::Cow;
@@ -312,7 +312,7 @@ fn failures_are_errors_without_output() {
 }
 
 #[test]
-fn reborrows_come_back() {
+fn reborrows_can_be_returned() {
     let mut x = vec![1.0, 2.0, 3.0];
     recorded(&["reborrow(f32[3]) -> f32[2] @cpu"], || {
         reborrow(&mut x)[0] = 9.0
@@ -327,7 +327,7 @@ fn reborrows_come_back() {
 }
 
 #[test]
-fn what_the_compiler_infers_it_still_infers() {
+fn type_inference_is_unchanged() {
     let t = tensor([2]);
     assert_eq!(
         recorded(&["boxed_closure()"], || boxed_closure(2.0))(2.0),

@@ -1,4 +1,4 @@
-//! A tensor, an executor and a way to write a trace down.
+//! A tensor, an executor, and a trace as text.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -7,7 +7,7 @@ use trace_runtime::{
     DType, Device, RecordedExecutionTrace, RecordedTraceEntry, TensorLike, TensorSink, record,
 };
 
-/// A tensor that is only its shape.
+/// A tensor with a shape and no data.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tensor {
     pub dims: Vec<usize>,
@@ -25,7 +25,7 @@ impl TensorLike for Tensor {
     }
 }
 
-/// Runs a row and compares what it recorded; returns what it returned.
+/// Runs a row, compares its record, and returns its result.
 #[track_caller]
 pub fn recorded<R>(expected: &[&str], run: impl FnOnce() -> R) -> R {
     let (result, trace) = record(run);

@@ -26,7 +26,7 @@ use crate::DType;
             numbers need the feature `half` or `num-complex` of trace-runtime"
 )]
 pub trait Element {
-    /// What a tensor of such elements says of its element type.
+    /// The element type of tensors with such elements.
     const DTYPE: DType;
 }
 

@@ -171,21 +171,146 @@ pub trait FollowBoxed: Future + Sized {
 }
 
 macro_rules! follow_boxed {
-    ($($boxed:ident)*) => {$(
-        impl<'a, T> FollowBoxed for $boxed<'a, T> {
+    ($($boxed:ident $wrap:ident)*) => {$(
+        impl<T> FollowBoxed for $boxed<'_, T> {
+            #[inline]
             fn follow_boxed(self, op: AsyncOp, outputs: DescribeOutput<T>) -> Self {
-                if !op.is_recording() {
-                    return self;
+                if op.is_recording() {
+                    $wrap(op, self, outputs)
+                } else {
+                    self
                 }
-                let following: $boxed<'_, T> = Box::pin(follow(op, self, || {}, outputs));
-                // SAFETY: only the lifetime in the type changes. It promises that the value in the box can be used for
-                // `'a`. The value is an op, which borrows nothing, two functions without captured variables, and
-                // `self`, whose type makes the same promise. It contains no `T`. Safe code cannot express
-                // this: `Following<Self, …>: 'a` would need `T: 'a`, a bound that the user's function may not have.
-                unsafe { std::mem::transmute::<$boxed<'_, T>, $boxed<'a, T>>(following) }
             }
+        }
+
+        fn $wrap<'a, T>(
+            op: AsyncOp,
+            future: $boxed<'a, T>,
+            outputs: DescribeOutput<T>,
+        ) -> $boxed<'a, T> {
+            let following: $boxed<'_, T> = Box::pin(follow(op, future, || {}, outputs));
+            // SAFETY: only the lifetime in the type changes. It promises that the value in the box can be used for
+            // `'a`. The value is an op, which borrows nothing, two functions without captured variables, and
+            // `future`, whose type makes the same promise. It contains no `T`. Safe code cannot express this:
+            // `Following<$boxed<'a, T>, …>: 'a` would need `T: 'a`, a bound that the user's function may not have.
+            unsafe { std::mem::transmute::<$boxed<'_, T>, $boxed<'a, T>>(following) }
         }
     )*};
 }
 
-follow_boxed!(Boxed BoxedSend BoxedSync);
+follow_boxed!(Boxed wrap BoxedSend wrap_send BoxedSync wrap_sync);
+
+/// `scripts/miri.sh` runs these: they use every `unsafe` block here.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::begin_async;
+    use std::cell::Cell;
+    use std::task::Waker;
+
+    /// Pending once, then ready.
+    #[derive(Default)]
+    struct Yield(bool);
+
+    impl Future for Yield {
+        type Output = ();
+
+        fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+            if std::mem::replace(&mut self.0, true) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Counts drops.
+    struct Dropped<'a>(&'a Cell<u32>);
+
+    impl Drop for Dropped<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+
+    /// Holds a reference to its own local across an await: it must not be moved after the first poll.
+    async fn self_referential(dropped: Dropped<'_>) -> u32 {
+        let numbers = [1, 2, 3];
+        let last = &numbers[2];
+        Yield::default().await;
+        let _ = &dropped;
+        *last
+    }
+
+    fn idle() -> AsyncOp {
+        begin_async("idle", None, ())
+    }
+
+    fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_body_runs_in_place() {
+        let drops = Cell::new(0);
+        let make = || {
+            let dropped = Dropped(&drops);
+            starting(move || (idle(), self_referential(dropped)))
+        };
+        let mut future = Box::pin(make());
+        assert!(poll(future.as_mut()).is_pending());
+        assert!(matches!(poll(future.as_mut()), Poll::Ready((_, 3))));
+        assert_eq!(drops.get(), 1);
+        let mut half = Box::pin(make());
+        assert!(poll(half.as_mut()).is_pending());
+        drop(half);
+        drop(make());
+        assert_eq!(drops.get(), 3);
+    }
+
+    #[test]
+    fn a_followed_future_stays_in_place() {
+        let drops = Cell::new(0);
+        let make = || follow(idle(), self_referential(Dropped(&drops)), || {}, |_, _| {});
+        let mut future = Box::pin(make());
+        assert!(poll(future.as_mut()).is_pending());
+        assert_eq!(poll(future.as_mut()), Poll::Ready(3));
+        let mut half = Box::pin(make());
+        assert!(poll(half.as_mut()).is_pending());
+        drop(half);
+        drop((future, make()));
+        assert_eq!(drops.get(), 3);
+    }
+
+    #[test]
+    fn a_boxed_future_keeps_its_lifetime() {
+        fn through<T>(future: Boxed<'static, T>) -> Boxed<'static, T> {
+            wrap(idle(), future, |_, _| {})
+        }
+        let text = String::from("text");
+        let text: &str = &text;
+        let mut future = through::<&str>(Box::pin(std::future::pending()));
+        assert!(poll(future.as_mut()).is_pending());
+        drop(future);
+        let drops = Cell::new(0);
+        let mut future = wrap_send(idle(), Box::pin(std::future::ready(text)), |_, _| {});
+        assert_eq!(poll(future.as_mut()), Poll::Ready("text"));
+        let local = wrap(
+            idle(),
+            Box::pin(self_referential(Dropped(&drops))),
+            |_, _| {},
+        );
+        drop(local);
+        assert_eq!(drops.get(), 1);
+        let mut shared = wrap_sync(idle(), Box::pin(std::future::ready(1)), |_, _| {});
+        assert_eq!(poll(shared.as_mut()), Poll::Ready(1));
+    }
+
+    #[test]
+    fn a_running_body_returns_its_op() {
+        let drops = Cell::new(0);
+        let mut future = Box::pin(running(idle(), self_referential(Dropped(&drops))));
+        assert!(poll(future.as_mut()).is_pending());
+        assert!(matches!(poll(future.as_mut()), Poll::Ready((_, 3))));
+    }
+}

@@ -1,4 +1,4 @@
-//! A function that nobody calls is dead, recorded or not.
+//! A function that is never called is dead code, with or without the attribute.
 
 #![deny(dead_code)]
 

@@ -1,4 +1,4 @@
-//! A body that is being typed still leaves the function there: only the hole is reported.
+//! While a body is being typed, the function still exists: only the incomplete part is reported.
 
 use trace_runtime::traced_op;
 

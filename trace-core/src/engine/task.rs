@@ -1,4 +1,4 @@
-//! What expanded code holds while an async op runs.
+//! [`AsyncOp`]: an async op while it runs.
 
 use super::log::Shared;
 use super::recorder::{EndedTask, Linked};
@@ -19,20 +19,22 @@ pub struct AsyncOp(Option<Box<Task>>);
 #[derive(Debug)]
 struct Task {
     number: u32,
-    /// The session it began in; it is recorded only if it ends there.
+    /// The session in which it began. It is recorded only if it ends in the same one.
     session: Weak<Shared>,
+    /// The signature words of its inputs.
     words: Vec<usize>,
     meta: Vec<(&'static str, String)>,
     parent: Option<OpRef>,
+    /// Times in ticks of the recorder's clock.
     start: u64,
     suspended: u64,
     paused_at: u64,
     has_returned: bool,
-    /// Described, but not polled yet; nothing is recorded of it then.
+    /// Described, but not polled yet. If it is dropped now, it is not recorded.
     is_deferred: bool,
 }
 
-/// Describes an async op whose function returned a future; it begins with [`AsyncOp::start`].
+/// Describes the inputs of an op whose function returns a future. The op begins with [`AsyncOp::start`].
 pub fn begin_deferred(name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
     let mut op = begin_async(name, kind, inputs);
     if let Some(task) = &mut op.0 {
@@ -41,7 +43,7 @@ pub fn begin_deferred(name: &'static str, kind: Option<OpKind>, inputs: impl Des
     op
 }
 
-/// Begins an async op; called at its first poll.
+/// Begins an async op. Called at the first poll of its future.
 pub fn begin_async(name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     if !state::is_anyone_recording() {
@@ -103,9 +105,9 @@ impl AsyncOp {
         AsyncOp(self.0.take())
     }
 
-    /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
+    /// Ends the op. The clock is read first; then, if it is being recorded, its outputs are described.
     pub fn end(mut self, outputs: impl Describe) {
-        // Still there if a description panics: the op then ends as one that panicked.
+        // Set to `None` after the description: if that panics, dropping the op records the panic.
         if let Some(task) = &mut self.0 {
             task.end(Outcome::Ok, outputs);
         }
@@ -145,7 +147,7 @@ impl Task {
         });
     }
 
-    /// Counts the time since the last poll as suspended, and puts the task around what begins now.
+    /// Counts the time since the last poll as suspended, and makes the task the parent of ops that begin now.
     fn resume(&mut self) -> Option<Around> {
         state::with_active(|recorder| {
             self.is_of(recorder.session()).then(|| {
@@ -191,8 +193,8 @@ impl Task {
     }
 }
 
-/// Stands around what begins while a task is polled, or while [`in_op`](crate::in_op) runs; gone even
-/// when that panics.
+/// Makes an op the parent of ops that begin on this thread, until it is dropped: while a task is polled, or while
+/// [`in_op`](crate::in_op) runs.
 pub(crate) struct Around(Linked);
 
 impl Around {

@@ -1,4 +1,4 @@
-//! A framework that hands the runtime on to its users.
+//! A framework that re-exports the runtime to its users.
 
 #![forbid(unsafe_code, warnings)]
 

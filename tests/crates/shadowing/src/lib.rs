@@ -22,7 +22,7 @@ pub trait Drop {}
 pub trait Deref {}
 pub trait TensorLike {}
 
-/// Blanket methods with the names that the probe looks for.
+/// Methods of every type, with the names of methods that expanded code calls.
 pub trait Describe {
     fn describe(&self) {}
     fn record(&self) {}
@@ -30,6 +30,9 @@ pub trait Describe {
     fn run(&self) {}
     fn is_recording(&self) {}
     fn start(&self) {}
+    fn begin(&self) {}
+    fn poll(&self) {}
+    fn take(&self) {}
 }
 
 impl<T> Describe for T {}
@@ -41,11 +44,14 @@ pub fn Err() {}
 pub fn drop() {}
 pub fn begin() {}
 pub fn probe() {}
-pub fn ended() {}
+pub fn outcome() {}
 pub fn unreached() {}
 pub fn call() {}
-pub fn settled() {}
-pub fn told() {}
+pub fn success() {}
+pub fn starting() {}
+pub fn running() {}
+pub fn follow() {}
+pub fn described_by() {}
 pub const NAME: u8 = 3;
 
 macro_rules! panic { () => {}; }
@@ -87,6 +93,19 @@ pub async fn later(x: &Tensors) -> usize {
 #[trace_runtime::traced_op]
 pub fn boxed(x: [f32; 2]) -> ::std::pin::Pin<::std::boxed::Box<dyn Future<Output = [f32; 2]>>> {
     ::std::boxed::Box::pin(async move { x })
+}
+
+#[trace_runtime::traced_op]
+pub fn named_like_a_future(x: &mut [f32]) -> BoxFuture {
+    x[0] = 1.0;
+    BoxFuture
+}
+
+pub struct BoxFuture;
+
+#[trace_runtime::traced_op]
+pub fn part_of_a_tuple(x: (Tensors, Op)) -> (Op, Tensors) {
+    (x.1, x.0)
 }
 
 #[trace_runtime::traced_op]
