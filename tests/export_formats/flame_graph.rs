@@ -28,8 +28,55 @@ fn ops_are_frames_with_their_time_and_share() {
     assert!(svg.contains("two &lt;ranks&gt;"));
 }
 
+/// A host op that launches a kernel with a long C++ name.
+fn launching() -> RecordedExecutionTrace {
+    let mut trace = RecordedExecutionTrace::new();
+    let entry = |step, name: &str, us| {
+        RecordedTraceEntry::new(step, name)
+            .with_start(Duration::ZERO)
+            .with_duration(Duration::from_micros(us))
+    };
+    trace.add_entry(
+        entry(0, "aten::mm", 30)
+            .with_thread(1)
+            .with_device_id("cpu"),
+    );
+    let kernel = entry(1, "void at::native::gemm<float, Tiles>(int)", 70);
+    trace.add_entry(
+        kernel
+            .with_thread(7)
+            .with_parent(0)
+            .with_device_id("cuda:0"),
+    );
+    trace
+}
+
 #[test]
-fn an_empty_trace_says_so() {
+fn a_picture_has_no_root_without_a_meaning() {
+    let svg = exported_text(&FlameGraph::new(), &launching());
+    for title in [
+        "time in ops (100 µs, 100%)",
+        "host (30 µs, 30.00%)",
+        "aten::mm (30 µs, 30.00%)",
+        "cuda:0 (70 µs, 70.00%)",
+        "aten::mm (host) (70 µs, 70.00%)",
+        "gemm&lt;Tiles&gt; (70 µs, 70.00%)",
+    ] {
+        assert!(
+            svg.contains(&format!("<title>{title}</title>")),
+            "{title}: {svg}"
+        );
+    }
+    assert!(!svg.contains("<title>trace ") && !svg.contains("<title>all "));
+    // Without accelerators there is nothing but ops.
+    let mut host_only = launching();
+    host_only.entries.truncate(1);
+    let svg = exported_text(&FlameGraph::new(), &host_only);
+    assert_eq!(svg.matches("<title>").count(), 2, "{svg}");
+}
+
+#[test]
+fn an_empty_trace_is_a_picture_of_that_fact() {
     let svg = exported_text(&FlameGraph::new(), &RecordedExecutionTrace::new());
     assert_is_svg(&svg);
     assert!(svg.contains("no ops were recorded"));

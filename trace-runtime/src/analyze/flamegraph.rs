@@ -11,34 +11,32 @@ use std::fmt::Write as _;
 /// recursion would grow with the square of its depth.
 const MAX_DEPTH: u32 = 512;
 
+/// Lines of `trace;device;outer;inner weight`: see
+/// [`TraceAnalyzer::flamegraph_collapsed`](super::TraceAnalyzer::flamegraph_collapsed).
 pub(crate) fn collapsed<T: TraceView + ?Sized>(trace: &T) -> String {
-    let nesting = Nesting::of(trace);
-    let mut grouping = Grouping::new();
-    let mut stacks = Stacks::default();
-    let mut node_of: Vec<u32> = Vec::with_capacity(trace.entry_count());
-    for (index, view) in trace.views().enumerate() {
-        let group = grouping.group(&view, |view| Some((view.device_id(), view.operation())));
-        // A hand-off keeps its place in the stack: the work was asked for there.
-        let above = parent_index(trace, index, &view).map_or(NONE, |parent| node_of[parent]);
-        let node = stacks.node(above, group);
-        node_of.push(node);
-        let weight = nesting.self_us(index, &view).max(1.0).round() as u64;
-        let sum = &mut stacks.nodes[node as usize].weight;
-        *sum = sum.saturating_add(weight);
-    }
-
-    let frames: Vec<(String, String)> = grouping
-        .keys()
+    let (stacks, keys) = Stacks::of(trace);
+    let frames: Vec<(String, String)> = keys
         .iter()
         .map(|(device, op)| (escape(device.unwrap_or("unknown")), escape(op)))
         .collect();
+    lines(&stacks, |node| {
+        let mut text = format!("trace;{}", frames[node.group as usize].0);
+        for outer in stacks.path(node) {
+            text.push(';');
+            text.push_str(&frames[outer.group as usize].1);
+        }
+        text
+    })
+}
+
+/// A line for each stack, sorted; stacks with the same text are added up.
+pub(super) fn lines(stacks: &Stacks, text: impl Fn(&Node) -> String) -> String {
     let mut lines: Vec<(String, u64)> = stacks
         .nodes
         .iter()
-        .map(|node| (stacks.text(node, &frames), node.weight))
+        .map(|node| (text(node), node.weight))
         .collect();
     lines.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    // Stacks that differ only in the devices of outer ops read the same.
     lines.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
         if same {
@@ -55,23 +53,58 @@ pub(crate) fn collapsed<T: TraceView + ?Sized>(trace: &T) -> String {
     text
 }
 
+/// Device and name of an op.
+pub(super) type Frame<'a> = (Option<&'a str>, &'a str);
+
 /// Every distinct stack once, as a tree of ops and their devices.
 #[derive(Default)]
-struct Stacks {
+pub(super) struct Stacks {
     nodes: Vec<Node>,
     roots: Vec<u32>,
     inner: HashMap<(u32, u32), u32>,
 }
 
-struct Node {
+pub(super) struct Node {
     above: u32,
     depth: u32,
     /// The number of its op and device.
-    group: u32,
+    pub(super) group: u32,
     weight: u64,
 }
 
 impl Stacks {
+    /// The stacks of a trace with their weights, and the device and op of each group.
+    pub(super) fn of<T: TraceView + ?Sized>(trace: &T) -> (Stacks, Vec<Frame<'_>>) {
+        let nesting = Nesting::of(trace);
+        let mut grouping = Grouping::new();
+        let mut stacks = Stacks::default();
+        let mut node_of: Vec<u32> = Vec::with_capacity(trace.entry_count());
+        for (index, view) in trace.views().enumerate() {
+            let group = grouping.group(&view, |view| Some((view.device_id(), view.operation())));
+            // Work that was handed to another thread belongs on the op that handed it over.
+            let above = parent_index(trace, index, &view).map_or(NONE, |parent| node_of[parent]);
+            let node = stacks.node(above, group);
+            node_of.push(node);
+            let weight = nesting.self_us(index, &view).max(1.0).round() as u64;
+            let sum = &mut stacks.nodes[node as usize].weight;
+            *sum = sum.saturating_add(weight);
+        }
+        let keys = grouping.keys().to_vec();
+        (stacks, keys)
+    }
+
+    /// The nodes from the outermost op to this one.
+    pub(super) fn path<'a>(&'a self, node: &'a Node) -> Vec<&'a Node> {
+        let mut path = vec![node];
+        let mut above = node.above;
+        while let Some(outer) = self.nodes.get(above as usize) {
+            path.push(outer);
+            above = outer.above;
+        }
+        path.reverse();
+        path
+    }
+
     fn node(&mut self, above: u32, group: u32) -> u32 {
         let next = self.nodes.len() as u32;
         let (slot, depth) = match self.nodes.get(above as usize) {
@@ -80,7 +113,7 @@ impl Stacks {
                 self.inner.entry((above, group)).or_insert(NONE),
                 outer.depth + 1,
             ),
-            // A table rather than a map: in a flat trace every entry comes by here.
+            // A table rather than a map: in a flat trace every entry takes this path.
             None => {
                 if group as usize >= self.roots.len() {
                     self.roots.resize(group as usize + 1, NONE);
@@ -99,26 +132,10 @@ impl Stacks {
         }
         *slot
     }
-
-    /// `trace;device;outer;inner`, with the device of the innermost.
-    fn text(&self, node: &Node, frames: &[(String, String)]) -> String {
-        let mut ops = vec![node.group];
-        let mut above = node.above;
-        while let Some(outer) = self.nodes.get(above as usize) {
-            ops.push(outer.group);
-            above = outer.above;
-        }
-        let mut text = format!("trace;{}", frames[node.group as usize].0);
-        for group in ops.into_iter().rev() {
-            text.push(';');
-            text.push_str(&frames[group as usize].1);
-        }
-        text
-    }
 }
 
-/// A name that neither ends a frame nor a line: what could is written as `%` and two hex digits for
-/// each of its bytes.
+/// Escapes the characters of a name that would end a frame or a line: `%` and two hex digits for each of
+/// their bytes.
 fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for c in name.chars() {

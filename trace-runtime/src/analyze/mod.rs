@@ -17,6 +17,8 @@ mod device_time;
 mod diff;
 mod durations;
 pub(crate) mod findings;
+#[cfg(feature = "flamegraph")]
+mod flame_frames;
 mod flamegraph;
 mod flops;
 mod forest;
@@ -55,6 +57,8 @@ pub(crate) use device_activity::{activity_of, device_sets};
 pub use device_time::{DeviceTimes, device_times};
 pub use diff::{DiffRow, TraceDiff, Verdict, diff};
 pub use findings::{Finding, FindingKind, FindingPart, Findings, Whole, findings};
+#[cfg(feature = "flamegraph")]
+pub(crate) use flame_frames::FrameNames;
 pub use intervals::Intervals;
 pub use live_memory::{LiveMemory, MemoryHolder, live_memory};
 pub use machine_peaks::MachinePeaks;

@@ -2,22 +2,30 @@
 
 use super::Exporter;
 use super::json_text::without_controls;
-use crate::analyze::TraceAnalyzer;
+use crate::analyze::FrameNames;
 use crate::model::TraceView;
+use inferno::flamegraph::TextTruncateDirection;
 use inferno::{differential, flamegraph};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
-/// What is drawn of an empty trace, which inferno refuses to draw.
+/// Drawn for an empty trace, which inferno would reject.
 const NOTHING: &str = "no ops were recorded 1";
 
-/// Draws a flame graph: width is time, and an op stands on the op that it ran inside of.
+/// Start and end of the title of the base frame, which inferno calls `all`.
+const BASE: &str = "<title>all (";
+const BASE_END: &str = ", 100%)</title>";
+
+/// Draws a flame graph: width is time, and an op is on top of the op that it ran inside of.
+///
+/// Where a trace has accelerators, there is a tower for each of them and one for the host. Host ops that
+/// launched the work of a device are marked in its tower.
 #[derive(Debug, Clone)]
 pub struct FlameGraph {
     title: String,
 }
 
 impl FlameGraph {
-    /// A flame graph with a plain title.
+    /// A flame graph with the default title.
     pub fn new() -> Self {
         FlameGraph {
             title: "Time in ops".to_owned(),
@@ -31,15 +39,15 @@ impl FlameGraph {
         self
     }
 
-    /// Draws `after`, with what grew since `before` in red and what shrank in blue.
-    pub fn export_difference<A, B, W>(&self, before: &A, after: &B, out: W) -> io::Result<()>
-    where
-        A: TraceView + ?Sized,
-        B: TraceView + ?Sized,
-        W: Write,
-    {
-        let before = TraceAnalyzer::flamegraph_collapsed(before);
-        let after = TraceAnalyzer::flamegraph_collapsed(after);
+    /// Draws `after`; ops that grew since `before` are red, ops that shrank are blue.
+    pub fn export_difference<W: Write>(
+        &self,
+        before: &dyn TraceView,
+        after: &dyn TraceView,
+        out: W,
+    ) -> io::Result<()> {
+        let names = FrameNames::of(&[before, after]);
+        let (before, after) = (names.stacks(before), names.stacks(after));
         let mut both = Vec::new();
         differential::from_readers(
             differential::Options::default(),
@@ -50,15 +58,24 @@ impl FlameGraph {
         self.draw(&String::from_utf8_lossy(&both), out)
     }
 
-    fn draw<W: Write>(&self, stacks: &str, out: W) -> io::Result<()> {
+    fn draw<W: Write>(&self, stacks: &str, mut out: W) -> io::Result<()> {
         let mut options = flamegraph::Options::default();
         options.title = without_controls(&self.title).into_owned();
         "µs".clone_into(&mut options.count_name);
+        // Names are cut at the end.
+        options.text_truncate_direction = TextTruncateDirection::Right;
         // The same trace gives the same picture.
         options.deterministic = true;
-        let mut out = BufWriter::with_capacity(1 << 16, out);
         let lines = if stacks.is_empty() { NOTHING } else { stacks };
-        flamegraph::from_lines(&mut options, lines.lines(), &mut out)?;
+        let mut svg = Vec::new();
+        flamegraph::from_lines(&mut options, lines.lines(), &mut svg)?;
+        // Only the base frame has its share without decimals.
+        let svg = String::from_utf8_lossy(&svg);
+        let svg = match svg.find(BASE_END).and_then(|end| svg[..end].rfind(BASE)) {
+            Some(at) => [&svg[..at], "<title>time in ops (", &svg[at + BASE.len()..]].concat(),
+            None => svg.into_owned(),
+        };
+        out.write_all(svg.as_bytes())?;
         out.flush()
     }
 }
@@ -71,7 +88,7 @@ impl Default for FlameGraph {
 
 impl Exporter for FlameGraph {
     fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
-        self.draw(&TraceAnalyzer::flamegraph_collapsed(trace), out)
+        self.draw(&FrameNames::of(&[trace]).stacks(trace), out)
     }
 
     fn extension(&self) -> &'static str {

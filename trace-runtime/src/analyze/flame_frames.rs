@@ -1,0 +1,70 @@
+//! The frames of a flame graph picture.
+
+use super::device_time::is_accelerator;
+use super::flamegraph::{Stacks, lines};
+use super::short_name::ShortNames;
+use crate::model::TraceView;
+
+/// How the frames of a picture are named, the same for all traces in it.
+#[derive(Debug)]
+pub(crate) struct FrameNames {
+    names: ShortNames,
+    /// With accelerators, a picture has a tower for each of them and one for the host.
+    towers: bool,
+}
+
+impl FrameNames {
+    pub(crate) fn of(traces: &[&dyn TraceView]) -> FrameNames {
+        let views = || traces.iter().flat_map(|trace| trace.views());
+        FrameNames {
+            names: ShortNames::of(views().map(|view| view.operation())),
+            towers: views().any(|view| is_accelerator(&view)),
+        }
+    }
+
+    /// Stacks for a picture: without roots that every stack has, with short names, and with ops of the
+    /// host marked as such where they are part of a device's tower.
+    pub(crate) fn stacks(&self, trace: &dyn TraceView) -> String {
+        let (stacks, keys) = Stacks::of(trace);
+        let on_device = |device: Option<&str>| device.is_some_and(|device| device != "cpu");
+        let frames: Vec<String> = keys
+            .iter()
+            .map(|(_, op)| drawable(self.names.get(op)))
+            .collect();
+        lines(&stacks, |node| {
+            let device = keys[node.group as usize].0;
+            let mut parts: Vec<String> = Vec::new();
+            if self.towers {
+                parts.push(drawable(
+                    device.filter(|_| on_device(device)).unwrap_or("host"),
+                ));
+            }
+            for outer in stacks.path(node) {
+                let frame = &frames[outer.group as usize];
+                let host = !on_device(keys[outer.group as usize].0);
+                parts.push(if on_device(device) && host {
+                    format!("{frame} (host)")
+                } else {
+                    frame.clone()
+                });
+            }
+            parts.join(";")
+        })
+    }
+}
+
+/// A name that does not end a frame or a line of collapsed stacks.
+fn drawable(name: &str) -> String {
+    let plain = name
+        .chars()
+        .map(|c| match c {
+            ';' => ',',
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => ' ',
+            c => c,
+        })
+        .collect::<String>();
+    if plain.trim().is_empty() {
+        return "(no name)".to_owned();
+    }
+    plain
+}
