@@ -1,8 +1,8 @@
 //! Entries of different ranks are one call of a collective when group, collective and sequence agree.
 
-use trace_runtime::TraceStore;
 use trace_runtime::analyze::{Collective, collectives};
 use trace_runtime::read;
+use trace_runtime::{TraceStore, TraceView as _};
 
 /// One rank's trace from the events of its device.
 fn rank(rank: u32, events: &[String]) -> TraceStore {
@@ -190,4 +190,85 @@ fn the_facts_survive_every_format_that_is_read_back() {
         assert_eq!(found[0].process_group.as_deref(), Some("tp"));
         assert_eq!(found[0].calls, 1);
     }
+}
+
+/// A rank without a wall clock, whose clock began `late` µs after that of the others.
+fn unanchored(number: u32, late: u32, ends: &[(&str, &str, u32)]) -> TraceStore {
+    let mut events = vec![start_at_zero()];
+    for (name, ranks, end) in ends {
+        // Ranks enter at different times and leave together.
+        let start = end - 20 - number;
+        events.push(kernel(start - late, 20 + number, &group(name, ranks)));
+    }
+    let json = format!(
+        r#"{{"distributedInfo": {{"rank": {number}}}, "traceEvents": [{}]}}"#,
+        events.join(",")
+    );
+    read::from_slice(json.as_bytes()).unwrap()
+}
+
+#[test]
+fn ranks_without_a_wall_clock_are_lined_up_by_their_first_common_collective() {
+    // Ranks 0 and 1 share a group, 1 and 2 another one.
+    let traces = [
+        unanchored(0, 0, &[("tp", "[0, 1]", 200), ("tp", "[0, 1]", 400)]),
+        unanchored(
+            1,
+            50,
+            &[
+                ("tp", "[0, 1]", 200),
+                ("dp", "[1, 2]", 300),
+                ("tp", "[0, 1]", 400),
+            ],
+        ),
+        unanchored(2, 70, &[("dp", "[1, 2]", 300)]),
+    ];
+    let all = TraceStore::merge(&traces).unwrap();
+    assert_eq!(all.metadata()["merge.clock"], "first common collective");
+    let mut ends: Vec<(u32, i64)> = all
+        .views()
+        .filter(|view| view.device_id().is_some())
+        .map(|view| (view.rank().unwrap(), view.end_ns().unwrap()))
+        .collect();
+    ends.sort_unstable();
+    let us = |end: i64| end * 1000;
+    assert_eq!(
+        ends,
+        [
+            (0, us(200)),
+            (0, us(400)),
+            (1, us(200)),
+            (1, us(300)),
+            (1, us(400)),
+            (2, us(300))
+        ]
+    );
+    let tp = collectives(&all)
+        .into_iter()
+        .find(|one| one.process_group.as_deref() == Some("tp"))
+        .unwrap();
+    // Rank 1 enters 1 µs before rank 0, in both calls.
+    assert_eq!(tp.wait_ns, [(0, 0), (1, 2_000)]);
+    let notes = all.report().notes.join("; ");
+    assert!(
+        notes.contains("lined up by: first common collective"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn a_rank_without_a_common_collective_begins_at_its_own_start() {
+    let traces = [
+        unanchored(0, 0, &[("tp", "[0, 1]", 200)]),
+        unanchored(1, 50, &[("tp", "[0, 1]", 200)]),
+        unanchored(2, 70, &[]),
+    ];
+    let some = TraceStore::merge(&traces).unwrap();
+    let how = &some.metadata()["merge.clock"];
+    assert_eq!(how, "first common collective; rank 2 from its own start");
+    let none = TraceStore::merge(&traces[1..]).unwrap();
+    assert_eq!(
+        none.metadata()["merge.clock"],
+        "each rank from its own start"
+    );
 }

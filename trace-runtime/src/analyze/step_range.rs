@@ -1,13 +1,11 @@
 //! A choice of steps, and the part of a trace that belongs to them.
 
 use super::step_of::{StepsByRank, step_of_entries};
+use crate::model::wire::metadata::SELECTED_STEPS;
 use crate::model::{TraceError, TraceErrorKind, TraceStep, TraceStore, TraceView};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-
-/// The metadata key under which a restricted trace keeps which steps it has.
-pub(crate) const SELECTED_KEY: &str = "selected_steps";
 
 /// A range of step numbers, both ends included.
 ///
@@ -123,7 +121,7 @@ pub fn restrict_to_steps(trace: &TraceStore, range: StepRange) -> Result<TraceSt
         |rank, at| by_rank.at(rank, at).is_some_and(|step| kept(&all[step])),
     );
     let chosen = range.intersection(whole);
-    part.insert_metadata(SELECTED_KEY, format!("{chosen} of {whole}"));
+    part.insert_metadata(SELECTED_STEPS, format!("{chosen} of {whole}"));
     Ok(part)
 }
 

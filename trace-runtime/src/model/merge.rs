@@ -1,4 +1,4 @@
-//! Traces of the ranks of one job, put together.
+//! Puts the traces of the ranks of one job together, once it is known how their clocks are lined up.
 
 use super::builder::TraceStoreBuilder;
 use super::error::{TraceError, TraceErrorKind};
@@ -13,49 +13,62 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Traces whose wall clocks differ by more are not of one run, or the clocks are wrong.
 const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-impl TraceStore {
-    /// One trace of several ranks.
-    ///
-    /// A trace that names no rank gets its place in the list. The ranks are lined up by the wall clock
-    /// where all traces know it and lie within a day; else each begins at zero. `merge.clock` in the
-    /// metadata says which. Facts on which the traces differ are kept under `rank.0.` and so on.
-    ///
-    /// Fails where two traces are of the same rank.
-    pub fn merge(traces: &[TraceStore]) -> Result<TraceStore, TraceError> {
-        let ranks = ranks_of(traces)?;
-        let offsets = offsets(traces);
-        let mut builder = TraceStoreBuilder::new();
-        let mut total = 0.0;
-        for (trace, rank) in traces.iter().zip(&ranks) {
-            total += trace.total_duration_us();
-            for thread in &trace.threads {
-                let name = thread.name.as_deref();
-                builder.thread(thread.id, thread.rank.or(*rank), name);
-            }
+/// How the clocks of the ranks become one.
+#[derive(Debug)]
+pub(crate) struct LineUp {
+    /// Nanoseconds to add to the times of each trace.
+    pub(crate) offsets: Vec<i64>,
+    /// How the offsets were found, for the metadata.
+    pub(crate) how: String,
+}
+
+/// One trace of several ranks, lined up as given.
+pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceStore, TraceError> {
+    let ranks = ranks_of(traces)?;
+    let offsets = &line_up.offsets;
+    let mut builder = TraceStoreBuilder::new();
+    let mut total = 0.0;
+    for (trace, rank) in traces.iter().zip(&ranks) {
+        total += trace.total_duration_us();
+        for thread in &trace.threads {
+            let name = thread.name.as_deref();
+            builder.thread(thread.id, thread.rank.or(*rank), name);
         }
-        let steps = push_entries(&mut builder, traces, &ranks, &offsets)?;
-        push_memory(&mut builder, traces, &ranks, &offsets, &steps);
-        push_calls(&mut builder, traces, &ranks, &offsets, &steps);
-        for (index, trace) in traces.iter().enumerate() {
-            for step in trace.steps() {
-                let at = |ns: i64| ns.saturating_add(offsets[index]);
-                builder.step(
-                    TraceStep::new(step.number, at(step.start_ns), at(step.end_ns))
-                        .with_rank(step.rank.or(ranks[index]))
-                        .with_thread(step.thread),
-                );
-            }
-        }
-        builder.metadata = merged_facts(traces, &ranks);
-        let clock = if offsets.iter().any(|&offset| offset != 0) || start_of(traces).is_some() {
-            "wall clock"
-        } else {
-            "each rank from its own start"
-        };
-        builder.metadata(MERGE_CLOCK, clock);
-        builder.total_us = Some(total);
-        Ok(builder.finish())
     }
+    let steps = push_entries(&mut builder, traces, &ranks, offsets)?;
+    push_memory(&mut builder, traces, &ranks, offsets, &steps);
+    push_calls(&mut builder, traces, &ranks, offsets, &steps);
+    for (index, trace) in traces.iter().enumerate() {
+        for step in trace.steps() {
+            let at = |ns: i64| ns.saturating_add(offsets[index]);
+            builder.step(
+                TraceStep::new(step.number, at(step.start_ns), at(step.end_ns))
+                    .with_rank(step.rank.or(ranks[index]))
+                    .with_thread(step.thread),
+            );
+        }
+    }
+    builder.metadata = merged_facts(traces, &ranks);
+    builder.metadata(MERGE_CLOCK, &*line_up.how);
+    builder.total_us = Some(total);
+    Ok(builder.finish())
+}
+
+/// The ranks of each trace.
+pub(crate) fn ranks_of_each(traces: &[TraceStore]) -> Result<Vec<BTreeSet<u32>>, TraceError> {
+    let unnamed = ranks_of(traces)?;
+    let named = |trace: &TraceStore| -> BTreeSet<u32> {
+        trace
+            .threads
+            .iter()
+            .filter_map(|thread| thread.rank)
+            .collect()
+    };
+    Ok(traces
+        .iter()
+        .zip(unnamed)
+        .map(|(trace, unnamed)| named(trace).into_iter().chain(unnamed).collect())
+        .collect())
 }
 
 /// For each trace the rank of its entries that name none; `None` where all name one.
@@ -92,7 +105,7 @@ fn ranks_of(traces: &[TraceStore]) -> Result<Vec<Option<u32>>, TraceError> {
         .collect()
 }
 
-/// The earliest start by the wall clock, where all know it and they agree on the day.
+/// The earliest start by the wall clock and all starts, where all traces have it and differ by at most a day.
 fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
     let starts: Option<Vec<i64>> = traces
         .iter()
@@ -103,11 +116,13 @@ fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
     (last.abs_diff(first) <= FURTHEST_APART_NS).then_some((first, starts))
 }
 
-fn offsets(traces: &[TraceStore]) -> Vec<i64> {
-    match start_of(traces) {
-        Some((first, starts)) => starts.iter().map(|start| start - first).collect(),
-        None => vec![0; traces.len()],
-    }
+/// Lines traces up by the wall clock, where all have it and differ by at most a day.
+pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<LineUp> {
+    let (first, starts) = start_of(traces)?;
+    Some(LineUp {
+        offsets: starts.iter().map(|start| start - first).collect(),
+        how: "wall clock".to_owned(),
+    })
 }
 
 /// Pushes all entries in the order they began, and returns the new step of each trace's entries.
@@ -121,7 +136,7 @@ fn push_entries(
     for (index, trace) in traces.iter().enumerate() {
         let mut last = i64::MIN;
         for (entry, view) in trace.views().enumerate() {
-            // An entry without a start stays behind the one before it.
+            // An entry without a start stays after the one before it.
             if let Some(start) = view.start_ns() {
                 last = last.max(start.saturating_add(offsets[index]));
             }

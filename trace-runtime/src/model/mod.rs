@@ -14,7 +14,7 @@ mod error;
 mod in_parallel;
 pub(crate) mod json_struct;
 pub(crate) mod memory;
-mod merge;
+pub(crate) mod merge;
 pub(crate) mod order;
 mod rows;
 pub(crate) mod runtime_call;

@@ -3,7 +3,9 @@
 use super::Report;
 use super::names::{fit, printable};
 use crate::analyze::{DeviceActivity, OpRow};
+use crate::model::wire::metadata as keys;
 use crate::units::{count, counted, duration, percent, prose};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 pub(super) fn line(report: &Report, compiled_out: bool) -> String {
@@ -75,6 +77,22 @@ pub(super) fn overview(report: &Report) -> String {
         let _ = write!(text, " over {}", prose(&duration(report.span_ns)));
     }
     text
+}
+
+/// Which steps a report is about, and how the clocks of its ranks were lined up.
+pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
+    let clock = metadata.get(keys::MERGE_CLOCK).map(|how| {
+        let unsure = if how.contains("own start") {
+            "; waits between ranks that are not lined up mean nothing"
+        } else {
+            ""
+        };
+        format!("ranks are lined up by: {}{unsure}", printable(how))
+    });
+    let steps = metadata
+        .get(keys::SELECTED_STEPS)
+        .map(|steps| format!("only steps {}", printable(steps)));
+    clock.into_iter().chain(steps).collect()
 }
 
 /// The note in place of live memory.

@@ -25,9 +25,9 @@ pub use text::{Colour, TextStyle, wrapped};
 use crate::analyze::findings::{Facts, Tables, find};
 use crate::analyze::{
     Activity, CategoryTime, CausalModel, Collective, CriticalPath, DeviceIdle, Findings,
-    LiveMemory, MachinePeaks, OpOutcomes, OpRow, OpTables, RooflinePoint, SELECTED_KEY, StepTable,
-    UntrustedOp, activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns,
-    roofline, step_table, too_short_to_trust,
+    LiveMemory, MachinePeaks, OpOutcomes, OpRow, OpTables, RooflinePoint, StepTable, UntrustedOp,
+    activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns, roofline,
+    step_table, too_short_to_trust,
 };
 use crate::csv_text::op_csv;
 use crate::model::json_struct::json_struct;
@@ -229,10 +229,7 @@ impl Report {
             report.notes.push(answer::FREES_MISSING.to_owned());
         }
         report.notes.extend(unrecorded::notes(trace.metadata()));
-        let selected = trace.metadata().get(SELECTED_KEY);
-        report
-            .notes
-            .extend(selected.map(|steps| format!("only steps {steps}")));
+        report.notes.extend(answer::scope(trace.metadata()));
         report.answer = answer::line(&report, compiled_out);
         match MachinePeaks::of(trace) {
             Some(peaks) => report.with_peaks(peaks),

@@ -23,6 +23,8 @@ pub const WORLD_SIZE: &str = "world_size";
 pub const START_UNIX_NS: &str = "start_unix_ns";
 /// How the clocks of merged traces were lined up.
 pub const MERGE_CLOCK: &str = "merge.clock";
+/// The steps that a trace was restricted to, and those that it had before.
+pub const SELECTED_STEPS: &str = "selected_steps";
 
 /// The first event of a trace of another profiler, in nanoseconds on the clock of its file.
 pub const READ_BASE_NS: &str = "read.base_ns";
