@@ -3,6 +3,10 @@
 /// A tensor library that has a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
+#[cfg_attr(
+    not(feature = "engine"),
+    allow(unreachable_pub, reason = "trace-runtime reads it from signatures")
+)]
 pub enum Library {
     Ndarray = 1,
     Candle = 2,
