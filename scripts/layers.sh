@@ -58,10 +58,10 @@ if code trace-runtime/src/{read,analyze,report,export} | grep -E 'trace_core::__
 fi
 
 # What describes a tensor does not know what records it, and neither knows the libraries.
-for file in device dtype element kind slices describe pointers; do
-    check trace-core "$file" describe slices
+for file in device dtype element kind slices describe pointers library; do
+    check trace-core "$file" describe slices library
 done
-check trace-core engine describe device dtype element kind slices tensor_like
+check trace-core engine describe device dtype element kind library slices tensor_like
 check trace-core tensors containers describe element slices
 
 [ $failed = 0 ] || exit 1
