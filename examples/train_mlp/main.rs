@@ -1,5 +1,5 @@
-//! Trains the same perceptron twice and compares the two traces. In the second run the optimiser walks
-//! its matrices by columns, which is slower.
+//! Trains the same perceptron in two ways, five times each in turns, and compares the traces. In the second way the
+//! optimiser walks its matrices by columns, which is slower.
 //!
 //! ```text
 //! cargo run --release --example train_mlp
@@ -14,11 +14,12 @@ mod report;
 
 use graph::{Walk, train};
 use std::error::Error;
-use trace_runtime::analyze::{DiffRow, diff};
+use trace_runtime::analyze::{Design, DiffRow, DiffSettings, RunGroup, RunSummary, Verdict, diff};
 use trace_runtime::report::{Column, Table, duration, shapes};
-use trace_runtime::{RecordedExecutionTrace, Session, record};
+use trace_runtime::{Session, record};
 
 const STEPS: usize = 60;
+const RUNS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Not recorded: warms up caches and clocks for the two runs that are compared.
@@ -29,56 +30,63 @@ fn main() -> Result<(), Box<dyn Error>> {
         drop(session);
         return Ok(());
     }
-    let (before, trace_before) = record(|| train(STEPS, Walk::Rows));
-    let (after, trace_after) = record(|| train(STEPS, Walk::Columns));
-    let learned = before[STEPS - 1] < 0.5 * before[0];
-    if !learned || before != after {
-        return Err("both runs should halve the loss and have the same losses".into());
+    let mut groups = (RunGroup::default(), RunGroup::default());
+    for _ in 0..RUNS {
+        let (before, trace_before) = record(|| train(STEPS, Walk::Rows));
+        let (after, trace_after) = record(|| train(STEPS, Walk::Columns));
+        let learned = before[STEPS - 1] < 0.5 * before[0];
+        if !learned || before != after {
+            return Err("all runs should halve the loss and have the same losses".into());
+        }
+        if groups.0.runs.is_empty() {
+            let (first, last) = (before[0], before[STEPS - 1]);
+            println!("Every run brings the loss from {first:.3} to {last:.3}.\n");
+            report::print(&trace_before, 10);
+        }
+        groups.0.runs.push(RunSummary::of(&trace_before));
+        groups.1.runs.push(RunSummary::of(&trace_after));
     }
-    println!(
-        "Both runs bring the loss from {:.3} to {:.3}.\n",
-        before[0],
-        before[STEPS - 1]
-    );
-    report::print(&trace_before, 10);
-    compare(&trace_before, &trace_after);
+    compare(&groups.0, &groups.1);
     Ok(())
 }
 
-fn compare(before: &RecordedExecutionTrace, after: &RecordedExecutionTrace) {
-    let diff = diff(before, after, 0.05);
+fn compare(before: &RunGroup, after: &RunGroup) {
+    let settings = DiffSettings {
+        design: Design::Pairs,
+        ..DiffSettings::default()
+    };
+    let found = diff(before, after, &settings);
     let row = |row: &DiffRow| {
-        let change = |ratio| format!("{ratio:.2}×");
+        let dims = row.input_shapes.as_deref().unwrap_or_default();
+        let sign = if row.change_ns < 0 { "−" } else { "+" };
         vec![
-            format!("{} {}", row.operation, shapes(&row.input_shapes)),
-            duration(row.p50_ns.0),
-            duration(row.p50_ns.1),
-            row.ratio.map_or_else(String::new, change),
-            row.noise
-                .map_or_else(String::new, |noise| format!("±{noise:.2}")),
+            format!("{} {}", row.operation, shapes(dims)),
+            duration(row.quiet_ns.0),
+            duration(row.quiet_ns.1),
+            format!("{sign}{}", duration(row.change_ns.unsigned_abs())),
             row.verdict.to_string(),
         ]
     };
     report::print_table(&Table {
-        title: "Run 2 against run 1, medians".to_owned(),
+        title: "By columns against by rows: a quiet call, and the change of a run".to_owned(),
         columns: vec![
             Column::name("op"),
-            Column::number("run 1", 0),
-            Column::number("run 2", 0),
-            Column::number("ratio", 0),
-            Column::number("noise", 1),
+            Column::number("rows", 0),
+            Column::number("columns", 0),
+            Column::number("change", 0),
             Column::name("verdict"),
         ],
-        rows: diff.rows.iter().take(8).map(row).collect(),
+        rows: found.rows.iter().take(8).map(row).collect(),
         ..Table::default()
     });
-    match diff.slowdowns_over(0.5).find(|row| row.operation == "adam") {
+    let adam = found.ops.iter().find(|row| row.operation == "adam");
+    match adam.filter(|row| row.verdict == Verdict::Slower) {
         Some(row) => println!(
-            "The optimiser got {:.1} times slower: it now walks its matrices by columns.",
-            row.ratio.unwrap_or(1.0)
+            "The optimiser takes {:.1} times as long: it now walks its matrices by columns.",
+            1.0 + row.size
         ),
-        None => {
-            println!("The slowdown of the optimiser is within the noise of this run; run it again.")
-        }
+        None => println!(
+            "The slowdown of the optimiser is within the noise of these runs; run it again."
+        ),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Args {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  `diff --fail-over` found an op that got slower by more than the given share
+  1  `--fail-over` or `--fail-op-over` of `diff` and `compare` found something that got too slow
   2  bad command line, a file that cannot be read or written, or a file that is not a trace
 
 Colours are used only on a terminal, and never while NO_COLOR is set.";

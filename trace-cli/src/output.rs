@@ -56,7 +56,7 @@ fn colour(to_terminal: bool, no_colour: Option<&OsStr>) -> Colour {
     }
 }
 
-/// Writes tables with a line above them, in the format of `layout`. For CSV that is the first table
+/// Writes tables with a line or more above them, in the format of `layout`. For CSV that is the first table
 /// alone, for JSON the text that `json` returns.
 pub(crate) fn tables(
     layout: &Layout,
@@ -72,7 +72,8 @@ pub(crate) fn tables(
             let each = tables
                 .iter()
                 .map(|table| table.to_text(style.width, style.colour));
-            joined(&wrapped(first_line, style.width), each)
+            let lines = first_line.lines().map(|line| wrapped(line, style.width));
+            joined(&lines.collect::<Vec<_>>().join("\n"), each)
         }
         Format::Md => joined(first_line, tables.iter().map(Table::to_markdown)),
     };

@@ -1,25 +1,36 @@
-//! `optrace diff`: what changed between two traces, and whether that is too much.
+//! `optrace diff`: what changed between runs, and whether that is too much.
 
 use super::Verdict;
-use crate::args::{Format, Layout, Reading, share};
+use super::gate::{self, Limits};
+use crate::args::{Layout, Reading};
 use crate::failure::Failure;
-use crate::{input, output};
-use std::path::PathBuf;
-use trace_runtime::analyze::{self, DiffRow, TraceDiff};
-use trace_runtime::report::{Column, Table, duration, percent, printable, prose, shapes};
+use crate::input;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use trace_runtime::analyze::{Design, RunGroup, diff};
 
+/// Compare runs before and after a change: the total, and the ops that explain its change
+///
+/// A change counts only if it is larger than chance explains. Several runs a side show how much runs vary: give five a
+/// side, or let `optrace compare` make them.
 #[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("runs").args(["files", "before"]).required(true)))]
 pub(crate) struct DiffArgs {
-    /// The earlier trace
-    pub(crate) before: PathBuf,
-    /// The later trace
-    pub(crate) after: PathBuf,
-    /// Exit with 1 if an op that matters got slower by more than this
-    #[arg(long, value_name = "PERCENT", value_parser = share)]
-    pub(crate) fail_over: Option<f64>,
-    /// Call an op the same while its median changed by less than this
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
-    pub(crate) same_within: f64,
+    /// Trace before the change, and trace after it
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["before", "after"])]
+    pub(crate) files: Vec<PathBuf>,
+    /// Traces of runs before the change, or a file of `optrace baseline`
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "after")]
+    pub(crate) before: Vec<PathBuf>,
+    /// Traces of runs after the change
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "before")]
+    pub(crate) after: Vec<PathBuf>,
+    /// The runs of the two sides were made in turns, and the files are in that order
+    #[arg(long, requires = "before")]
+    pub(crate) pairs: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
@@ -27,137 +38,58 @@ pub(crate) struct DiffArgs {
 }
 
 pub(super) fn run(args: &DiffArgs) -> Result<Verdict, Failure> {
-    let both = input::load_all(&[&args.before, &args.after], args.reading)?;
-    let threshold = args
-        .fail_over
-        .unwrap_or(args.same_within)
-        .min(args.same_within);
-    let diff = analyze::diff(&both[0], &both[1], threshold);
-    let table = if args.layout.format == Format::Csv {
-        figures(&diff)
-    } else {
-        changes(&diff, args.layout.rows)
+    let (before, after) = match args.files.as_slice() {
+        [before, after] => (std::slice::from_ref(before), std::slice::from_ref(after)),
+        _ => (args.before.as_slice(), args.after.as_slice()),
     };
-    let line = answer(&diff, args.fail_over);
-    output::tables(&args.layout, &line, &[table], || {
-        serde_json::to_string_pretty(&diff)
-    })?;
-    let fails = args
-        .fail_over
-        .is_some_and(|share| diff.slowdowns_over(share).next().is_some());
-    Ok(if fails {
-        Verdict::Slower
-    } else {
-        Verdict::Fine
-    })
-}
-
-fn answer(diff: &TraceDiff, fail_over: Option<f64>) -> String {
-    let (before, after) = diff.total_ns;
-    let [before, after] = [before, after].map(|total| prose(&duration(total)));
-    let totals = format!("time in ops {before} → {after}");
-    let share = fail_over.unwrap_or(diff.threshold);
-    let slower: Vec<&DiffRow> = diff.slowdowns_over(share).collect();
-    let Some(worst) = slower.first() else {
-        return format!(
-            "no op that matters got slower by more than {}; {totals}",
-            percent(share)
-        );
-    };
-    let others = match slower.len() {
-        1 => String::new(),
-        count => format!(" and {} more", count - 1),
-    };
-    let change = worst.ratio.map_or(0.0, |ratio| ratio - 1.0);
-    format!(
-        "{}{others} got slower by {}; {totals}",
-        title(worst),
-        percent(change)
-    )
-}
-
-fn title(row: &DiffRow) -> String {
-    let dims = shapes(&row.input_shapes);
-    let space = if dims.is_empty() { "" } else { " " };
-    format!("{}{space}{dims}", printable(&row.operation))
-}
-
-fn changes(diff: &TraceDiff, limit: usize) -> Table {
-    let row = |row: &DiffRow| {
-        let signed = |share: f64| {
-            let sign = if share < 0.0 { "−" } else { "+" };
-            format!("{sign}{}", percent(share.abs()))
-        };
-        vec![
-            title(row),
-            duration(row.p50_ns.0),
-            duration(row.p50_ns.1),
-            row.ratio
-                .map_or_else(String::new, |ratio| signed(ratio - 1.0)),
-            row.noise
-                .map_or_else(String::new, |noise| format!("±{}", percent(noise))),
-            row.verdict.name().to_owned(),
-            duration(row.self_ns.0),
-            duration(row.self_ns.1),
-            format!("{}→{}", row.count.0, row.count.1),
-        ]
-    };
-    let more = diff.rows.len().saturating_sub(limit);
-    Table {
-        title: "by change of self time".to_owned(),
-        columns: vec![
-            Column::name("op"),
-            Column::number("median", 0),
-            Column::number("after", 0),
-            Column::number("change", 0),
-            Column::number("noise", 1),
-            Column::number("verdict", 0),
-            Column::number("self", 2),
-            Column::number("after", 2),
-            Column::number("count", 3),
-        ],
-        rows: diff.rows.iter().take(limit).map(row).collect(),
-        footer: (more > 0).then(|| format!("and {more} more")),
-        footnote: None,
+    if args.pairs && before.len() != after.len() {
+        return Err(Failure::Message(format!(
+            "`--pairs` needs as many runs before ({}) as after ({})",
+            before.len(),
+            after.len()
+        )));
     }
+    if after.iter().any(|path| is_baseline(path)) {
+        return Err(Failure::Message(
+            "a baseline goes before the change; name traces after it".to_owned(),
+        ));
+    }
+    let design = if args.pairs {
+        Design::Pairs
+    } else {
+        Design::Groups
+    };
+    let before = group(before, args.reading)?;
+    let after = group(after, args.reading)?;
+    let found = diff(&before, &after, &args.limits.settings(design));
+    gate::write(&found, &args.limits, &args.layout)
 }
 
-fn figures(diff: &TraceDiff) -> Table {
-    let row = |row: &DiffRow| {
-        let share = |share: Option<f64>| share.map(|share| share.to_string()).unwrap_or_default();
-        vec![
-            row.operation.clone(),
-            shapes(&row.input_shapes),
-            row.count.0.to_string(),
-            row.count.1.to_string(),
-            row.p50_ns.0.to_string(),
-            row.p50_ns.1.to_string(),
-            row.self_ns.0.to_string(),
-            row.self_ns.1.to_string(),
-            share(row.ratio),
-            share(row.noise),
-            row.verdict.name().to_owned(),
-        ]
-    };
-    let names = [
-        "op",
-        "input_shapes",
-        "count_before",
-        "count_after",
-        "p50_ns_before",
-        "p50_ns_after",
-        "self_ns_before",
-        "self_ns_after",
-        "ratio",
-        "noise",
-        "verdict",
-    ];
-    Table {
-        columns: names
-            .into_iter()
-            .map(|name| Column::number(name, 0))
-            .collect(),
-        rows: diff.rows.iter().map(row).collect(),
-        ..Table::default()
+/// The runs of one side: traces, baselines, or both.
+pub(super) fn group(paths: &[PathBuf], reading: Reading) -> Result<RunGroup, Failure> {
+    let mut group = RunGroup::default();
+    let (baselines, traces): (Vec<&Path>, Vec<&Path>) = paths
+        .iter()
+        .map(PathBuf::as_path)
+        .partition(|path| is_baseline(path));
+    for path in baselines {
+        let unreadable =
+            |error| Failure::Message(format!("{}: cannot be read: {error}", path.display()));
+        let json = std::fs::read(path).map_err(unreadable)?;
+        let read = RunGroup::from_baseline(&json).map_err(|error| error.in_file(path))?;
+        group.runs.extend(read.runs);
     }
+    let loaded: RunGroup = input::load_all(&traces, reading)?.iter().collect();
+    group.runs.extend(loaded.runs);
+    Ok(group)
+}
+
+fn is_baseline(path: &Path) -> bool {
+    // Standard input cannot be read twice; a file that cannot be read is reported when it is loaded.
+    if path.as_os_str() == "-" || !path.is_file() {
+        return false;
+    }
+    let mut start = [0; 64];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    read.is_ok_and(|length| RunGroup::is_baseline(&start[..length]))
 }

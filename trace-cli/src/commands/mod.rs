@@ -1,9 +1,12 @@
 //! One file per command: its arguments, and what it does with them (load, compute, write).
 
+mod baseline;
+mod compare;
 mod completions;
 mod convert;
 mod diff;
 mod flame;
+mod gate;
 mod memory;
 mod merge;
 mod path;
@@ -32,8 +35,12 @@ pub(crate) enum Command {
     Timeline(timeline::TimelineArgs),
     /// Show live memory over time, its peak, and the ops that held it
     Memory(memory::MemoryArgs),
-    /// Compare two traces by op and shapes, and separate change from noise
+    /// Compare runs before and after a change, and separate change from noise
     Diff(diff::DiffArgs),
+    /// Run two programs in turns, several times, and compare their traces
+    Compare(compare::CompareArgs),
+    /// Write the figures of several runs to a small file, for a later `diff`
+    Baseline(baseline::BaselineArgs),
     /// Merge the traces of several ranks into one
     Merge(merge::MergeArgs),
     /// Write a trace in another format
@@ -46,7 +53,7 @@ pub(crate) enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Fine,
-    /// `diff --fail-over` found an op that got slower by more than the given share.
+    /// `--fail-over` or `--fail-op-over` found something that got too slow.
     Slower,
 }
 
@@ -68,6 +75,8 @@ pub(crate) fn run(command: Command) -> Result<Verdict, Failure> {
         Command::Timeline(args) => timeline::run(&args)?,
         Command::Memory(args) => memory::run(&args)?,
         Command::Diff(args) => return diff::run(&args),
+        Command::Compare(args) => return compare::run(&args),
+        Command::Baseline(args) => baseline::run(&args)?,
         Command::Merge(args) => merge::run(&args)?,
         Command::Convert(args) => convert::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,

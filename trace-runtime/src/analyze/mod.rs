@@ -14,7 +14,7 @@ mod collectives;
 mod communication;
 mod device_activity;
 mod device_time;
-mod diff;
+pub mod diff;
 mod durations;
 pub(crate) mod findings;
 #[cfg(feature = "flamegraph")]
@@ -56,7 +56,10 @@ pub(crate) use communication::CommunicationRule;
 pub use device_activity::{Activity, DeviceActivity, Imbalance, activity};
 pub(crate) use device_activity::{activity_of, device_sets};
 pub use device_time::{DeviceTimes, device_times};
-pub use diff::{DiffRow, TraceDiff, Verdict, diff};
+pub use diff::{
+    Design, DiffRow, DiffSettings, Evidence, Gate, GateFailure, RunGroup, RunSummary, TraceDiff,
+    Verdict, diff,
+};
 pub use findings::{Finding, FindingKind, FindingPart, Findings, Whole, findings};
 #[cfg(feature = "flamegraph")]
 pub(crate) use flame_frames::FrameNames;

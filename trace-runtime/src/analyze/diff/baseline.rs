@@ -1,0 +1,270 @@
+//! A group of runs as a small file that can be committed.
+//!
+//! Of the run that is shown, the quietest one, every figure is kept exactly. Of the others, which show how much runs
+//! vary, each figure is kept as a multiple of that, in thousandths: four characters rather than ten.
+
+use super::run_group::{Matched, RunGroup};
+use super::run_summary::{RowFigures, RowSummary, RunSummary};
+use crate::model::json_struct::json_struct;
+use crate::model::{TraceError, TraceErrorKind};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// The version of the file. It grows when an older reader would get something wrong.
+pub const BASELINE_VERSION: u32 = 1;
+/// The first key of the file, by which it is recognised.
+const MARK: &str = "optrace_baseline";
+/// At most so many rows × runs are kept, so that the file stays small; a thousand rows keep four runs.
+const MOST_SAMPLES: usize = 4_500;
+/// Fewer runs are never kept for the sake of size.
+const FEWEST_RUNS: usize = 4;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct RunTotals {
+    steps: u64,
+    total_ns: u64,
+    overlap_ns: i64,
+    elapsed: bool,
+    facts: BTreeMap<String, String>,
+}
+
+json_struct!(RunTotals {
+    required: [total_ns, elapsed],
+    optional: [steps, overlap_ns, facts],
+});
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct BaselineRow {
+    /// Index of the op's name.
+    op: usize,
+    shapes: Vec<Vec<usize>>,
+    accelerator: bool,
+    /// The run that `exact` is of: the first one that has the row.
+    run: usize,
+    exact: Vec<u64>,
+    /// The other runs in order, as thousandths of `exact`; empty for a run that does not have the row.
+    others: Vec<Vec<u64>>,
+}
+
+json_struct!(BaselineRow {
+    required: [op, exact],
+    optional: [shapes, accelerator, run, others],
+});
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Baseline {
+    optrace_baseline: u32,
+    runs: Vec<RunTotals>,
+    ops: Vec<String>,
+    rows: Vec<BaselineRow>,
+}
+
+json_struct!(Baseline {
+    required: [optrace_baseline, runs, ops, rows],
+    optional: [],
+});
+
+impl RunGroup {
+    /// Whether a file that begins with these bytes is a baseline rather than a trace.
+    pub fn is_baseline(start: &[u8]) -> bool {
+        let object = start.trim_ascii_start().strip_prefix(b"{");
+        let key = object.and_then(|text| text.trim_ascii_start().strip_prefix(b"\""));
+        key.is_some_and(|key| key.starts_with(MARK.as_bytes()))
+    }
+
+    /// The group as a baseline file: JSON with one row a line, so that a changed op is a changed line in a review.
+    ///
+    /// Where there are many rows, runs are left out to keep the file small: at least four are kept.
+    pub fn to_baseline(&self) -> Result<String, serde_json::Error> {
+        let kept: RunGroup = self
+            .kept_runs()
+            .into_iter()
+            .map(|run| self.runs[run].clone())
+            .collect();
+        let empty = RunGroup::default();
+        let matched = Matched::of(&kept, &empty);
+        let mut ops: Vec<&str> = Vec::new();
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let mut rows = Vec::new();
+        for (&(operation, accelerator, shapes), runs) in matched.keys.iter().zip(&matched.figures) {
+            let op = *numbers.entry(operation).or_insert_with(|| {
+                ops.push(operation);
+                ops.len() - 1
+            });
+            let run = runs.iter().position(Option::is_some).unwrap_or(0);
+            let exact = runs[run].unwrap_or_default();
+            let others = runs.iter().enumerate().filter(|&(other, _)| other != run);
+            rows.push(BaselineRow {
+                op,
+                shapes: shapes.to_vec(),
+                accelerator,
+                run,
+                exact: fields(&exact).to_vec(),
+                others: others
+                    .map(|(_, of)| of.map(|of| relative(&of, &exact)).unwrap_or_default())
+                    .collect(),
+            });
+        }
+        let runs: Vec<RunTotals> = kept.runs.iter().map(RunTotals::of).collect();
+        Ok(format!(
+            "{{\"{MARK}\": {BASELINE_VERSION},\n\"runs\": [\n{}\n],\n\"ops\": [\n{}\n],\n\"rows\": [\n{}\n]}}\n",
+            lines(&runs)?,
+            lines(&ops)?,
+            lines(&rows)?
+        ))
+    }
+
+    /// Reads what [`to_baseline`](Self::to_baseline) wrote.
+    pub fn from_baseline(json: &[u8]) -> Result<RunGroup, TraceError> {
+        let wrong = |message: String| TraceError::new(TraceErrorKind::NotATrace, message);
+        let version = serde_json::from_slice::<Version>(json)
+            .map_err(|error| wrong(format!("not a baseline: {error}")))?
+            .optrace_baseline;
+        if version > BASELINE_VERSION {
+            return Err(wrong(format!(
+                "the baseline has version {version} and this program reads up to {BASELINE_VERSION}; update it, or \
+                 write the baseline again"
+            )));
+        }
+        let file: Baseline = serde_json::from_slice(json)
+            .map_err(|error| wrong(format!("not a baseline: {error}")))?;
+        let count = file.runs.len();
+        let mut runs: Vec<RunSummary> = file.runs.into_iter().map(RunTotals::run).collect();
+        for row in file.rows {
+            let operation = file.ops.get(row.op).ok_or_else(|| {
+                wrong(format!(
+                    "not a baseline: there is no op {} in `ops`",
+                    row.op
+                ))
+            })?;
+            let exact = figures(&row.exact)
+                .filter(|_| row.run < count)
+                .ok_or_else(|| {
+                    wrong(format!(
+                        "not a baseline: the figures of `{operation}` are incomplete"
+                    ))
+                })?;
+            let mut others = row.others.iter();
+            for (index, run) in runs.iter_mut().enumerate() {
+                let of_run = if index == row.run {
+                    Some(exact)
+                } else {
+                    others.next().and_then(|other| absolute(other, &exact))
+                };
+                run.rows.extend(of_run.map(|figures| RowSummary {
+                    operation: operation.clone(),
+                    input_shapes: row.shapes.clone(),
+                    accelerator: row.accelerator,
+                    figures,
+                }));
+            }
+        }
+        Ok(RunGroup { runs })
+    }
+
+    /// The quietest run, whose figures are kept exactly, then the others in order, some left out if there are many
+    /// rows.
+    fn kept_runs(&self) -> Vec<usize> {
+        let Some(quiet) = self.quiet_run(self.runs.len()) else {
+            return Vec::new();
+        };
+        let rows = self.runs[quiet].rows.len().max(1);
+        let most = (MOST_SAMPLES / rows).max(FEWEST_RUNS);
+        let others: Vec<usize> = (0..self.runs.len()).filter(|&run| run != quiet).collect();
+        let keep = others.len().min(most - 1);
+        let spaced = (0..keep).map(|index| others[index * others.len() / keep]);
+        std::iter::once(quiet).chain(spaced).collect()
+    }
+}
+
+struct Version {
+    optrace_baseline: u32,
+}
+
+json_struct!(Version {
+    required: [optrace_baseline],
+    optional: [],
+});
+
+impl RunTotals {
+    fn of(run: &RunSummary) -> RunTotals {
+        RunTotals {
+            steps: run.steps,
+            total_ns: run.total_ns,
+            overlap_ns: run.overlap_ns,
+            elapsed: run.elapsed,
+            facts: run.facts.clone(),
+        }
+    }
+
+    fn run(self) -> RunSummary {
+        RunSummary {
+            steps: self.steps,
+            total_ns: self.total_ns,
+            overlap_ns: self.overlap_ns,
+            elapsed: self.elapsed,
+            rows: Vec::new(),
+            facts: self.facts,
+        }
+    }
+}
+
+fn lines<T: Serialize>(values: &[T]) -> Result<String, serde_json::Error> {
+    let lines: Result<Vec<String>, _> = values.iter().map(serde_json::to_string).collect();
+    Ok(lines?.join(",\n"))
+}
+
+fn fields(of: &RowFigures) -> [u64; 7] {
+    [
+        of.count,
+        of.self_ns,
+        of.quiet_ns,
+        of.p50_ns,
+        of.p95_ns,
+        of.max_ns,
+        of.spread_ns,
+    ]
+}
+
+fn figures(fields: &[u64]) -> Option<RowFigures> {
+    let &[count, self_ns, quiet_ns, p50_ns, p95_ns, max_ns, spread_ns] = fields else {
+        return None;
+    };
+    Some(RowFigures {
+        count,
+        self_ns,
+        quiet_ns,
+        p50_ns,
+        p95_ns,
+        max_ns,
+        spread_ns,
+    })
+}
+
+/// The figures that are tested, as thousandths of another run's; the count as it is.
+fn relative(of: &RowFigures, exact: &RowFigures) -> Vec<u64> {
+    let (of, exact) = (fields(of), fields(exact));
+    let thousandths = |index: usize| {
+        let share = of[index] as f64 / exact[index].max(1) as f64;
+        (share * 1000.0).round() as u64
+    };
+    vec![
+        of[0],
+        thousandths(1),
+        thousandths(2),
+        thousandths(3),
+        thousandths(4),
+        thousandths(5),
+    ]
+}
+
+fn absolute(relative: &[u64], exact: &RowFigures) -> Option<RowFigures> {
+    let (&count, rest) = relative.split_first()?;
+    let exact = fields(exact);
+    let mut of = [count, 0, 0, 0, 0, 0, exact[6]];
+    for (index, thousandths) in rest.iter().enumerate().take(5) {
+        let ns = exact[index + 1].max(1) as f64 * *thousandths as f64 / 1000.0;
+        of[index + 1] = ns.round() as u64;
+    }
+    figures(&of)
+}

@@ -1,0 +1,75 @@
+//! Two groups of runs compared: what changed, where, and whether chance explains it.
+//!
+//! # Method
+//!
+//! **Runs, not calls.** Calls of one run share its machine, its memory layout and its moment, so they are not
+//! independent. Each run is reduced to a few figures ([`RunSummary`]), and the variation of those between runs is the
+//! uncertainty. Figures are compared as logarithms, because disturbances multiply.
+//!
+//! **What is shown** is the quietest run of each side, the one with the smallest total: interference from other
+//! programs only adds time. Its total is elapsed time per step, or of the run. The change of the total is split
+//! exactly, in whole nanoseconds, into rows: op × input shapes by self time, the elapsed time in which no op ran
+//! ([`OUTSIDE`]), and the time that ops on several threads or devices have in common ([`OVERLAP`], below zero). A row
+//! is split into *more calls* (additional calls × the mean call before) and *slower calls* (the rest).
+//!
+//! **What is tested**, for the total, every op and every op × shapes that weighs enough:
+//! - *quiet time*: calls × the quartile call. A quarter of the calls are rarely disturbed, so this varies by one to
+//!   four percent between runs even on a busy machine. It finds slower code.
+//! - *calls*: it finds ops that are called more often.
+//! - *time*: the self time. It finds tails: calls that are slow once in a while.
+//! - the *median*, the 95th percentile and the longest call of op × shapes, which have verdicts of their own and no
+//!   influence on the row's.
+//!
+//! **The common change.** If four ops or more have a share of the time, the median of their changes is what they have
+//! in common: the clock speed, the load of the machine, a compiler. Ops are judged by what they have beyond it. The
+//! total is judged by its quiet time as it is: a change to everything is a change of the total, and no op is blamed.
+//! The *time* of the total is judged after removing by how much the median op exceeds its quiet time, which is
+//! interference.
+//!
+//! **The test** is a t test with a variance that is a weighted mean of the item's own and the median of all items
+//! (weight: four degrees of freedom), and never below a floor. Runs in turns ([`Design::Pairs`], `optrace compare`)
+//! are tested by the differences within pairs, which cancels drift. For groups ([`Design::Groups`]) an assumed drift
+//! between the groups is added: 1.5 % for quiet times, 25 % for times. With fewer than three runs a side the
+//! variation between runs is assumed (10 % and 35 %), a change must also be significant against blocks of consecutive
+//! calls, and an op must change the total by 5 %: one run shows little, and the notes report how little.
+//!
+//! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 10 % for quiet
+//! times and calls of all ops, 0.5 % for their times, whatever the dependence between the tests. The size that a verdict
+//! needs, below, makes false verdicts much rarer than that.
+//!
+//! **Size.** A verdict also needs a change above the threshold, with and without the common change, in the direction
+//! in which the time that is shown changed: nothing that shrinks is called slower.
+//!
+//! # Error rates
+//!
+//! `scripts/gate-check.sh` measures them on the examples: one binary against itself (with 1, 3 and 5 runs a side, with
+//! and without load on a core), and planted slowdowns. A [`Gate`] at 5 % fails at most 1 % of the former, and with five
+//! runs a side finds at least 95 % of +10 % in an op with 10 % of the time.
+//!
+//! # Assumptions
+//!
+//! Runs of a side do the same work. Disturbances between runs are independent after the common change is removed; in
+//! groups they may drift as above. An op that is slow only in some runs is not found: the quietest run does not
+//! show it. Where all ops of a trace change for different reasons, the median change is still called common.
+
+mod baseline;
+mod compare;
+mod decomposition;
+mod gate;
+mod item;
+mod noise;
+mod notes;
+mod run_group;
+mod run_summary;
+mod statistics;
+mod trace_diff;
+mod verdict;
+
+pub use baseline::BASELINE_VERSION;
+pub use compare::{DiffSettings, diff};
+pub use gate::{Gate, GateFailure};
+pub use noise::Design;
+pub use run_group::RunGroup;
+pub use run_summary::{RowFigures, RowSummary, RunSummary};
+pub use trace_diff::{DiffRow, Evidence, Method, OUTSIDE, OVERLAP, TotalChange, TraceDiff};
+pub use verdict::Verdict;

@@ -1,0 +1,219 @@
+//! How much a metric varies without a change: between runs, and between groups of runs.
+//!
+//! The constants were chosen on 240 recordings of the examples `transformer` and `train_mlp` on a machine with two
+//! cores, idle to ten times oversubscribed; `scripts/gate-check.sh` measures the error rates that follow from them.
+
+use super::item::Metric;
+use super::statistics::{critical, mean, median, squares, upper_tail};
+
+/// How the runs were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Design {
+    /// All runs of one side, then all of the other, or at times that are not known. The machine may have changed in
+    /// between, so small changes are not trusted however steady the runs are.
+    #[default]
+    Groups,
+    /// The two sides took turns, and the runs of both are in that order: run *i* before and run *i* after were made
+    /// one after the other. What the machine did affects both, and cancels. The sides have equally many runs.
+    Pairs,
+}
+
+/// What is assumed about a metric beyond what the runs show. Logarithms: 0.01 is one percent.
+#[derive(Debug, Clone, Copy)]
+struct Assumed {
+    /// The standard deviation between runs is never taken to be smaller.
+    floor: f64,
+    /// The standard deviation between runs while there are too few to see it.
+    unseen: f64,
+    /// The standard deviation between two groups of runs, beyond that between runs.
+    drift: f64,
+}
+
+impl Metric {
+    fn assumed(self) -> Assumed {
+        match self {
+            Metric::Quiet => Assumed {
+                floor: 0.01,
+                unseen: 0.10,
+                drift: 0.015,
+            },
+            Metric::Calls => Assumed {
+                floor: 0.002,
+                unseen: 0.03,
+                drift: 0.0,
+            },
+            Metric::Median => Assumed {
+                floor: 0.01,
+                unseen: 0.15,
+                drift: 0.03,
+            },
+            Metric::Time | Metric::Tail | Metric::Maximum => Assumed {
+                floor: 0.03,
+                unseen: 0.35,
+                drift: 0.25,
+            },
+        }
+    }
+}
+
+/// The variance shared by all items counts as much as this many runs.
+const PRIOR_FREEDOM: f64 = 4.0;
+/// The same while the variance between runs is assumed, not seen.
+const UNSEEN_FREEDOM: f64 = 30.0;
+/// With fewer degrees of freedom the variance between runs is assumed.
+const FEWEST_FREEDOM: usize = 4;
+/// Degrees of freedom of a spread that comes from blocks of calls.
+const BLOCK_FREEDOM: f64 = 9.0;
+
+/// The runs of the two sides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Runs {
+    pub(super) before: usize,
+    pub(super) after: usize,
+    pub(super) design: Design,
+}
+
+impl Runs {
+    fn freedom(&self) -> usize {
+        match self.design {
+            Design::Groups => (self.before + self.after).saturating_sub(2),
+            Design::Pairs => self.before.saturating_sub(1),
+        }
+    }
+
+    /// Whether the variance between runs can be seen in them.
+    pub(super) fn show_variance(&self) -> bool {
+        self.freedom() >= FEWEST_FREEDOM
+    }
+
+    /// Variance of one run (of one difference, for pairs), as the runs show it.
+    fn variance(&self, series: &[f64]) -> f64 {
+        self.sum_of_squares(series) / self.freedom().max(1) as f64
+    }
+
+    fn sum_of_squares(&self, series: &[f64]) -> f64 {
+        let (before, after) = series.split_at(self.before);
+        match self.design {
+            Design::Groups => squares(before) + squares(after),
+            Design::Pairs => {
+                let differences: Vec<f64> = after.iter().zip(before).map(|(b, a)| b - a).collect();
+                squares(&differences)
+            }
+        }
+    }
+
+    pub(super) fn change(&self, series: &[f64]) -> f64 {
+        let (before, after) = series.split_at(self.before);
+        mean(after) - mean(before)
+    }
+}
+
+/// The noise of one metric, learned from all items.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Noise {
+    runs: Runs,
+    assumed: Assumed,
+    prior_variance: f64,
+    prior_freedom: f64,
+}
+
+impl Noise {
+    /// `series` are the logarithms of the metric of the items that matter, without what all items have in common.
+    pub(super) fn of<'a>(
+        metric: Metric,
+        runs: Runs,
+        series: impl IntoIterator<Item = &'a Vec<f64>>,
+    ) -> Noise {
+        let assumed = metric.assumed();
+        let per_difference = match runs.design {
+            Design::Groups => 1.0,
+            Design::Pairs => 2.0,
+        };
+        let floor = per_difference * assumed.floor.powi(2);
+        let (prior_variance, prior_freedom) = if runs.show_variance() {
+            let typical = median(series.into_iter().map(|series| runs.variance(series)));
+            (typical.max(floor), PRIOR_FREEDOM)
+        } else {
+            (per_difference * assumed.unseen.powi(2), UNSEEN_FREEDOM)
+        };
+        Noise {
+            runs,
+            assumed,
+            prior_variance,
+            prior_freedom,
+        }
+    }
+
+    /// Tests the change of one item. `change` is what all items have in common plus what this one has to itself.
+    pub(super) fn test(&self, specific: &[f64], change: f64) -> Tested {
+        let runs = &self.runs;
+        let freedom = self.prior_freedom + runs.freedom() as f64;
+        let seen = runs.sum_of_squares(specific);
+        let variance = (self.prior_freedom * self.prior_variance + seen) / freedom;
+        let error = match runs.design {
+            Design::Groups => {
+                let drift = if runs.show_variance() {
+                    self.assumed.drift
+                } else {
+                    0.0
+                };
+                let per_run = 1.0 / runs.before as f64 + 1.0 / runs.after as f64;
+                (variance * per_run + drift.powi(2)).sqrt()
+            }
+            Design::Pairs => (variance / runs.before as f64).sqrt(),
+        };
+        let specific = runs.change(specific);
+        Tested {
+            change,
+            specific,
+            error,
+            freedom,
+            p: upper_tail(specific.abs() / error, freedom),
+        }
+    }
+}
+
+/// The result of a test, in logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Tested {
+    /// The change from before to after.
+    pub(super) change: f64,
+    /// The part of it that the other items do not share.
+    pub(super) specific: f64,
+    error: f64,
+    freedom: f64,
+    /// The probability of a change at least as large, in this direction, without a cause.
+    pub(super) p: f64,
+}
+
+impl Tested {
+    /// The change, where it and its specific part agree on the direction: the smaller of the two. Else 0.
+    pub(super) fn size(&self) -> f64 {
+        if self.change.signum() == self.specific.signum() {
+            self.change
+                .abs()
+                .min(self.specific.abs())
+                .copysign(self.change)
+        } else {
+            0.0
+        }
+    }
+
+    /// Half the width of the 95 % interval around the change.
+    pub(super) fn half_width(&self) -> f64 {
+        critical(0.025, self.freedom) * self.error
+    }
+
+    /// The smallest change that a test at this level can find.
+    pub(super) fn detectable(&self, level: f64) -> f64 {
+        critical(level, self.freedom) * self.error
+    }
+
+    /// The same result, at most as certain as the calls within the runs allow: `change_ns` with its standard error.
+    #[must_use]
+    pub(super) fn limited_by_calls(mut self, change_ns: f64, spread_ns: f64) -> Tested {
+        let t = change_ns.abs() / spread_ns.max(f64::MIN_POSITIVE);
+        self.p = self.p.max(upper_tail(t, BLOCK_FREEDOM));
+        self
+    }
+}

@@ -1,0 +1,249 @@
+//! One run, reduced to the figures that a comparison needs.
+
+use super::statistics::critical;
+use crate::analyze::durations::percentile;
+use crate::analyze::grouping::Grouping;
+use crate::analyze::intervals::Intervals;
+use crate::analyze::nesting::Nesting;
+use crate::analyze::row_key::{ByShape, RowKey};
+use crate::analyze::step_of::step_of_entries;
+use crate::model::TraceView;
+use crate::model::json_struct::json_struct;
+use std::collections::BTreeMap;
+
+/// The metadata of a trace that a comparison looks at: what ran, and where.
+const FACTS: [&str; 8] = [
+    "program",
+    "program_build",
+    "version",
+    "os",
+    "arch",
+    "cores",
+    "cpu",
+    "start_unix_ns",
+];
+/// A run is cut into this many blocks of consecutive calls to see how much its total varies.
+const BLOCKS: usize = 10;
+
+/// The calls of one op with the same input shapes in one run. Times are self times, in nanoseconds: a slow inner op
+/// does not make its callers slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RowFigures {
+    /// The number of calls.
+    pub count: u64,
+    /// The time of all calls.
+    pub self_ns: u64,
+    /// A quiet call: a quarter of the calls took no longer. Interference from other programs only adds time, so this
+    /// shows the speed of the code even on a busy machine.
+    pub quiet_ns: u64,
+    /// The median call.
+    pub p50_ns: u64,
+    /// 95 % of the calls took no longer.
+    pub p95_ns: u64,
+    /// The longest call.
+    pub max_ns: u64,
+    /// The standard error of `self_ns`, from blocks of consecutive calls, so that calls that are slow together do not
+    /// count as independent; larger where few calls leave it uncertain. All of `self_ns` if there was one call.
+    pub spread_ns: u64,
+}
+
+json_struct!(RowFigures {
+    required: [count, self_ns, quiet_ns, p50_ns, p95_ns, max_ns, spread_ns],
+    optional: [],
+});
+
+/// One op with the same input shapes in one run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RowSummary {
+    /// The op's name.
+    pub operation: String,
+    /// The dims of its inputs.
+    pub input_shapes: Vec<Vec<usize>>,
+    /// Whether it ran on a device other than `cpu`.
+    pub accelerator: bool,
+    /// Its calls.
+    pub figures: RowFigures,
+}
+
+/// One run, reduced to the figures that a comparison needs.
+///
+/// Where the trace has steps, only entries that belong to a step count, and figures are compared per step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunSummary {
+    /// The number of steps, of all ranks; 0 where the trace has none and the run as a whole is compared.
+    pub steps: u64,
+    /// Elapsed time: of the steps, else from the first start to the last end. The sum of self times in a trace that
+    /// does not have the start of every entry.
+    pub total_ns: u64,
+    /// Elapsed time in which at least one op ran, minus the sum of self times: below zero where threads or devices
+    /// ran ops at the same time.
+    pub overlap_ns: i64,
+    /// Whether `total_ns` is elapsed time rather than a sum of self times.
+    pub elapsed: bool,
+    /// Each op with the same input shapes, in the order in which they first ran.
+    pub rows: Vec<RowSummary>,
+    /// What ran, and where: the program and the machine, as far as the trace has them.
+    pub facts: BTreeMap<String, String>,
+}
+
+impl RunSummary {
+    /// Reduces a trace.
+    pub fn of<T: TraceView + ?Sized>(trace: &T) -> RunSummary {
+        let nesting = Nesting::of(trace);
+        let step_of = step_of_entries(trace);
+        let counts = |index: usize| step_of.is_empty() || step_of[index].is_some();
+        let mut grouping = Grouping::new();
+        let mut calls: Vec<Vec<u64>> = Vec::new();
+        for (index, view) in trace
+            .views()
+            .enumerate()
+            .filter(|&(index, _)| counts(index))
+        {
+            let group = grouping.group(&view, |view| Some(ByShape(*view))) as usize;
+            if group >= calls.len() {
+                calls.resize_with(group + 1, Vec::new);
+            }
+            calls[group].push(nesting.self_ns(index, &view));
+        }
+        let rows: Vec<RowSummary> = grouping
+            .keys()
+            .iter()
+            .zip(&mut calls)
+            .map(|(key, calls)| RowSummary {
+                operation: key.operation().to_owned(),
+                input_shapes: key.input_shapes().unwrap_or_default(),
+                accelerator: key.accelerator(),
+                figures: RowFigures::of(calls),
+            })
+            .collect();
+        let in_ops = rows
+            .iter()
+            .fold(0u64, |sum, row| sum.saturating_add(row.figures.self_ns));
+        let time = elapsed(trace, counts);
+        let facts = FACTS.iter().filter_map(|&key| {
+            let value = trace.metadata().get(key)?;
+            Some((key.to_owned(), value.clone()))
+        });
+        RunSummary {
+            steps: trace.steps().len() as u64,
+            total_ns: time.map_or(in_ops, |(total, _)| total),
+            overlap_ns: time.map_or(0, |(_, covered)| signed(covered) - signed(in_ops)),
+            elapsed: time.is_some(),
+            rows,
+            facts: facts.collect(),
+        }
+    }
+
+    /// The number that figures are divided by: steps, or one run.
+    pub(super) fn units(&self) -> u64 {
+        self.steps.max(1)
+    }
+}
+
+impl RowFigures {
+    /// The figures of self times in the order of the calls, which are rearranged.
+    fn of(calls: &mut [u64]) -> RowFigures {
+        let self_ns = calls
+            .iter()
+            .fold(0u64, |sum, &call| sum.saturating_add(call));
+        RowFigures {
+            count: calls.len() as u64,
+            self_ns,
+            spread_ns: spread(calls, self_ns),
+            quiet_ns: percentile(calls, 25),
+            p50_ns: percentile(calls, 50),
+            p95_ns: percentile(calls, 95),
+            max_ns: percentile(calls, 100),
+        }
+    }
+}
+
+/// The standard error of a sum of calls, from the sums of blocks of consecutive calls.
+fn spread(calls: &[u64], sum: u64) -> u64 {
+    let blocks = calls.len().min(BLOCKS);
+    if blocks < 2 {
+        return sum;
+    }
+    let mean = sum as f64 / calls.len() as f64;
+    let bounds = |block: usize| block * calls.len() / blocks..(block + 1) * calls.len() / blocks;
+    let squares: f64 = (0..blocks)
+        .map(|block| {
+            let calls = &calls[bounds(block)];
+            let of_block: f64 = calls.iter().map(|&call| call as f64).sum();
+            (of_block - mean * calls.len() as f64).powi(2)
+        })
+        .sum();
+    // Fewer blocks have a heavier tail than the nine degrees of freedom that the test assumes.
+    let tail = |freedom: usize| critical(0.005, freedom as f64);
+    let heavier = tail(blocks - 1) / tail(BLOCKS - 1);
+    (heavier * (squares * blocks as f64 / (blocks - 1) as f64).sqrt()).round() as u64
+}
+
+/// Elapsed time, and the part of it in which an op ran; `None` where an entry has no start.
+fn elapsed<T: TraceView + ?Sized>(trace: &T, counts: impl Fn(usize) -> bool) -> Option<(u64, u64)> {
+    let mut by_rank: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
+    let by_steps = !trace.steps().is_empty();
+    for (index, view) in trace.views().enumerate() {
+        let span = view.start_ns().zip(view.end_ns())?;
+        if counts(index) {
+            let rank = if by_steps { view.rank() } else { None };
+            by_rank.entry(rank).or_default().push(span);
+        }
+    }
+    if !by_steps {
+        let spans = by_rank.remove(&None)?;
+        let first = spans.iter().map(|span| span.0).min()?;
+        let last = spans.iter().map(|span| span.1).max()?;
+        return Some((
+            last.abs_diff(first),
+            spans.into_iter().collect::<Intervals>().length(),
+        ));
+    }
+    let mut steps_of: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
+    let mut total = 0u64;
+    for step in trace.steps() {
+        total = total.saturating_add(step.length_ns());
+        let steps = steps_of.entry(step.rank).or_default();
+        steps.push((step.start_ns, step.end_ns));
+    }
+    let covered = steps_of.into_iter().fold(0u64, |sum, (rank, steps)| {
+        let steps: Intervals = steps.into_iter().collect();
+        let ops: Intervals = by_rank
+            .remove(&rank)
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+        sum.saturating_add(steps.intersection(&ops).length())
+    });
+    Some((total, covered.min(total)))
+}
+
+pub(super) fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_call_makes_the_sum_as_uncertain_as_it_is_long() {
+        let mut calls = vec![10; 100];
+        calls[40] = 1010;
+        let found = spread(&calls, calls.iter().sum());
+        assert!((900..1100).contains(&found), "{found}");
+        assert_eq!(spread(&[10; 100], 1000), 0);
+        assert_eq!(spread(&[7], 7), 7);
+    }
+
+    #[test]
+    fn slow_calls_that_come_together_are_not_independent() {
+        let apart: Vec<u64> = (0..100)
+            .map(|call| if call % 10 == 0 { 20 } else { 10 })
+            .collect();
+        let together: Vec<u64> = (0..100)
+            .map(|call| if call < 10 { 20 } else { 10 })
+            .collect();
+        assert!(spread(&apart, 1100) < spread(&together, 1100));
+    }
+}

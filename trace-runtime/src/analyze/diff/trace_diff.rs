@@ -1,0 +1,178 @@
+//! The result of a comparison.
+
+use super::verdict::Verdict;
+use crate::model::json_struct::json_struct;
+
+/// The name of the row with the elapsed time in which no op ran.
+pub const OUTSIDE: &str = "(outside of any op)";
+/// The name of the row with the time that self times count more than once, because ops ran at the same time on
+/// several threads or devices. Its times are below zero.
+pub const OVERLAP: &str = "(ops at the same time)";
+
+/// The test of one metric.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// `time` (self time), `quiet time` (calls × a quiet call), `calls`, `median call`, `p95 call` or `longest call`.
+    pub metric: String,
+    /// The metric before, in nanoseconds or calls, per step or run: the geometric mean over the runs.
+    pub before: f64,
+    /// The metric after.
+    pub after: f64,
+    /// The change as a share: 0.1 is 10 % more.
+    pub change: f64,
+    /// The part of the change that the other ops do not share. Equal to `change` where there are too few ops to tell.
+    pub specific: f64,
+    /// Lower end of the 95 % interval around `specific`.
+    pub low: f64,
+    /// Upper end of it.
+    pub high: f64,
+    /// The probability of a change at least as large in this direction without a cause, before the correction for
+    /// many tests.
+    pub p: f64,
+    /// The verdict on this metric, after that correction.
+    pub verdict: Verdict,
+}
+
+json_struct!(Evidence {
+    required: [
+        metric, before, after, change, specific, low, high, p, verdict
+    ],
+    optional: [],
+});
+
+/// The change of the total.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TotalChange {
+    /// The total before, in nanoseconds per step or run: of the quietest run.
+    pub before_ns: i64,
+    /// The total after.
+    pub after_ns: i64,
+    /// The difference; the rows' changes add up to it exactly.
+    pub change_ns: i64,
+    /// The difference as a share of the total before.
+    pub change: f64,
+    /// The change that the verdict is about, as a share: the largest that is significant, else 0.
+    pub size: f64,
+    /// The smallest change of the total that these runs could have shown, as a share.
+    pub detectable: f64,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The tests that it comes from.
+    pub evidence: Vec<Evidence>,
+}
+
+json_struct!(TotalChange {
+    required: [
+        before_ns, after_ns, change_ns, change, size, detectable, verdict, evidence
+    ],
+    optional: [],
+});
+
+/// The change of one op, or of one op with the same input shapes. All times are self times.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DiffRow {
+    /// The op's name, [`OUTSIDE`] or [`OVERLAP`].
+    pub operation: String,
+    /// The dims of its inputs; `None` in a row for all shapes of an op.
+    pub input_shapes: Option<Vec<Vec<usize>>>,
+    /// Whether it ran on a device other than `cpu`.
+    pub accelerator: bool,
+    /// Calls before and after, in the quietest run of each side.
+    pub count: (u64, u64),
+    /// Time before and after, in nanoseconds per step or run, in the same runs.
+    pub self_ns: (i64, i64),
+    /// The difference of the two.
+    pub change_ns: i64,
+    /// The part of the difference due to more calls: additional calls × the mean call before.
+    pub more_calls_ns: i64,
+    /// The rest of it: calls after × the change of the mean call.
+    pub slower_calls_ns: i64,
+    /// The larger of its shares of the total before and after.
+    pub weight: f64,
+    /// A quiet call before and after: a quarter of the calls took no longer. 0 in a row for all shapes of an op.
+    pub quiet_ns: (u64, u64),
+    /// The median call before and after; 0 in a row for all shapes.
+    pub p50_ns: (u64, u64),
+    /// The 95th percentile of the calls before and after; 0 in a row for all shapes.
+    pub p95_ns: (u64, u64),
+    /// The longest call before and after; 0 in a row for all shapes.
+    pub max_ns: (u64, u64),
+    /// The change that the verdict is about, as a share: the largest that is significant, else 0.
+    pub size: f64,
+    /// The verdict on what it adds to the total.
+    pub verdict: Verdict,
+    /// The tests that it comes from, and those of the median, the tail and the longest call.
+    pub evidence: Vec<Evidence>,
+}
+
+json_struct!(DiffRow {
+    required: [
+        operation,
+        count,
+        self_ns,
+        change_ns,
+        more_calls_ns,
+        slower_calls_ns,
+        weight,
+        size,
+        verdict,
+        evidence
+    ],
+    optional: [input_shapes, accelerator, quiet_ns, p50_ns, p95_ns, max_ns],
+});
+
+/// How a comparison was made.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Method {
+    /// Runs before and after.
+    pub runs: (usize, usize),
+    /// Whether the two sides took turns.
+    pub pairs: bool,
+    /// What the times are of: `step` or `run`.
+    pub per: String,
+    /// What the total is: `elapsed time`, or `time in ops` where the traces do not have the start of every entry.
+    pub total: String,
+    /// Changes up to this share are called the same.
+    pub threshold: f64,
+    /// Ops with a smaller share of the total are not tested.
+    pub min_weight: f64,
+    /// The change that the ops have in common, as a share: the machine, the compiler, or a change to everything.
+    pub common: f64,
+    /// The method in words.
+    pub description: String,
+}
+
+json_struct!(Method {
+    required: [
+        runs,
+        pairs,
+        per,
+        total,
+        threshold,
+        min_weight,
+        common,
+        description
+    ],
+    optional: [],
+});
+
+/// Two groups of runs compared: the total, and the parts that its change is made of.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TraceDiff {
+    /// How the comparison was made.
+    pub method: Method,
+    /// The change of the total.
+    pub total: TotalChange,
+    /// Each op with the same input shapes, [`OUTSIDE`] and [`OVERLAP`], largest change first. Their changes add up to
+    /// that of the total, exactly.
+    pub rows: Vec<DiffRow>,
+    /// The same by op.
+    pub ops: Vec<DiffRow>,
+    /// What a reader must know before trusting the verdicts.
+    pub notes: Vec<String>,
+}
+
+json_struct!(TraceDiff {
+    required: [method, total, rows, ops, notes],
+    optional: [],
+});
