@@ -100,7 +100,7 @@ fn two_files_are_one_run_a_side() {
     let after = folder.file("after.json", torch_trace(8));
     let text = optrace(&["diff", &before, &after]).fine();
     assert!(text.contains("note: one run a side cannot show"), "{text}");
-    let failed = optrace(&["diff", &before, &after, "--fail-over", "5%"]);
+    let failed = optrace(&["diff", &before, &after, "--fail-op-over", "5%"]);
     assert_eq!(failed.code, 1, "{}", failed.out);
 }
 

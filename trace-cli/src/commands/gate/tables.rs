@@ -16,8 +16,8 @@ pub(super) fn changes(found: &TraceDiff, limit: usize) -> Table {
             change_of(row, "quiet time").map_or_else(String::new, |one| signed(one.change)),
             row.verdict.name().to_owned(),
             verdicts(row),
-            duration(row.self_ns.0.unsigned_abs()),
-            duration(row.self_ns.1.unsigned_abs()),
+            total(row.self_ns.0),
+            total(row.self_ns.1),
             format!("{}→{}", row.count.0, row.count.1),
         ]
     };
@@ -82,6 +82,12 @@ pub(super) fn signed(share: f64) -> String {
 
 fn time(ns: i64) -> String {
     format!("{}{}", sign(ns < 0), duration(ns.unsigned_abs()))
+}
+
+/// A time without a sign, unless it is below zero.
+fn total(ns: i64) -> String {
+    let sign = if ns < 0 { "−" } else { "" };
+    format!("{sign}{}", duration(ns.unsigned_abs()))
 }
 
 fn sign(negative: bool) -> &'static str {
