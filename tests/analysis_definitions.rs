@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 use trace_runtime::analyze::{
-    CausalModel, MachinePeaks, OpCategory, activity, by_op, by_shape, call_tree,
-    categories, collectives, critical_path, device_times, live_memory, outcomes, overhead_ns,
-    roofline, too_short_to_trust,
+    CausalModel, MachinePeaks, OpCategory, activity, by_op, by_shape, call_tree, categories,
+    collectives, critical_path, device_times, live_memory, outcomes, overhead_ns, roofline,
+    too_short_to_trust,
 };
 use trace_runtime::model::{MemoryEvent, NewEntry, ThreadIndex, TraceStoreBuilder};
 use trace_runtime::{
