@@ -1,7 +1,8 @@
-//! Records tensor ops with their shapes inferred, and answers where time, memory and waiting went.
+//! A tracer for tensor code: records ops with the shapes of their tensors, and reports where time, memory and
+//! waiting went.
 //!
-//! Put [`#[traced_op]`](traced_op) on the functions you have, start a [`Session`] (or [`record`](record())
-//! one closure), and read the [`Report`]:
+//! Put [`#[traced_op]`](traced_op) on your functions, start a [`Session`] (or [`record`](record()) one closure),
+//! and print the [`Report`]:
 //!
 //! ```
 //! use trace_runtime::{record, traced_op};
@@ -17,21 +18,40 @@
 //! println!("{}", trace.report());
 //! ```
 //!
-//! | to | see |
+//! | to | use |
 //! |---|---|
-//! | annotate functions, blocks, impls | [`traced_op`], [`op!`] |
-//! | make a tensor type known whose shapes are not seen | [`TensorLike`](trait@TensorLike): one method, or [its derive](derive@TensorLike); [`tensors`] for the libraries that are |
-//! | record | [`Session`], [`record`](record()), [`TraceRecorder`]; across threads [`current_op`] and [`in_op`] |
-//! | hold a trace | [`RecordedExecutionTrace`], [`TraceStore`]; both are a [`TraceView`] |
-//! | read one | [`RecordedExecutionTrace::read`], [`read`](mod@read) for other formats |
-//! | ask | [`Report`], [`TraceAnalyzer`], [`analyze`] |
-//! | open it elsewhere | [`export`] |
+//! | record functions, methods, whole `impl` blocks | [`traced_op`] |
+//! | record a block, or a call into code that you cannot annotate | [`op!`] |
+//! | record tensors of ndarray, candle, burn, nalgebra or faer | a feature: see [`tensors`] |
+//! | record a tensor type of your own | [`TensorLike`](trait@TensorLike), or [its derive](derive@TensorLike) for a struct that holds tensors |
+//! | attribute work on another thread to an op | [`current_op`] and [`in_op`] |
+//! | read a trace from a file | [`read`](mod@read) |
+//! | see where time went | [`Report`]: `trace.report()` |
+//! | compute figures yourself | [`analyze`] |
+//! | write files for Perfetto, Chrome, speedscope, … | [`export`] |
+//!
+//! # Which one
+//!
+//! **To record:** [`record`](record()) for one closure on one thread, in tests and experiments. [`Session`] for all
+//! threads of a program, with a memory limit, sampling and schedules. [`Session::from_env`] for a program that is
+//! traced only if the environment variable `OPTRACE` is set. [`TraceRecorder`] for ops that are not function calls:
+//! you begin and end each yourself.
+//!
+//! **To hold a trace:** [`RecordedExecutionTrace`] has public fields, to build and inspect entries one by one.
+//! [`TraceStore`] holds the same in 28 bytes per entry, for large traces; readers and [`Session::finish_store`] return
+//! it. Functions that read a trace take either, as a [`TraceView`].
+//!
+//! **For figures by op:** [`TraceAnalyzer::operation_summary`] returns a map from names to [`OpSummary`] (count, time,
+//! memory). [`analyze::by_op`] returns rows with self time, percentiles and FLOP/s; [`analyze::by_shape`] the same for
+//! each op and its input shapes.
 //!
 //! # Features
 //!
-//! `enabled` (default) makes the attribute record; without it functions are left as written. `ndarray`,
-//! `candle`, `burn`, `nalgebra`, `faer`, `half` and `num-complex` make those libraries' tensors known. The
-//! features of [`export`] add formats that need a library of their own.
+//! `enabled` (default) makes the attribute record; without it functions are compiled as written. `ndarray`,
+//! `ndarray-0_16`, `candle`, `burn`, `nalgebra`, `faer`, `half` and `num-complex` support those libraries: [`tensors`]
+//! has the versions. `flamegraph`, `gzip` and `parquet` add formats to [`export`].
+//!
+//! A library that is only annotated depends on `trace-core` instead, which has the attribute and the traits.
 
 pub mod analyze;
 mod csv_text;
@@ -43,18 +63,22 @@ pub mod record;
 pub mod report;
 mod units;
 
+#[doc(inline)]
 pub use analyze::{
     CommunicationBottleneck, DeviceSummary, LoadBalanceMetrics, OpSummary, TraceAnalyzer,
 };
+#[doc(inline)]
 pub use model::{
     DType, Device, DeviceName, EntryView, OpKind, Outcome, RecordedExecutionTrace,
     RecordedTraceEntry, TraceError, TraceStep, TraceStore, TraceView,
 };
+#[doc(inline)]
 pub use record::{
     Element, EnvSession, OpHandle, Schedule, Session, SessionBuilder, SessionError,
     SessionErrorKind, TensorLike, TensorSink, TraceRecorder, current_op, in_op, label_scope,
     record, with_recorder,
 };
+#[doc(inline)]
 pub use report::Report;
 #[doc(inline)]
 pub use trace_core::{op, tensors};

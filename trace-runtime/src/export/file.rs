@@ -24,7 +24,7 @@ pub fn write(
 }
 
 /// Fails with [`TooLarge`](crate::model::TraceErrorKind::TooLarge) if the export would have more events
-/// than the viewers of its format open. [`write`] calls it; call it before an export to a stream.
+/// than the viewers of its format open. [`write()`] calls it; call it before an export to a stream.
 pub fn check_event_limit(exporter: &dyn Exporter, trace: &dyn TraceView) -> Result<(), TraceError> {
     let events = event_count(exporter, trace);
     match exporter.event_limit() {
@@ -36,7 +36,7 @@ pub fn check_event_limit(exporter: &dyn Exporter, trace: &dyn TraceView) -> Resu
     }
 }
 
-/// Writes any content to one file, with the guarantees of [`write`]: the file is written under another
+/// Writes any content to one file, with the guarantees of [`write()`]: the file is written under another
 /// name beside its own and renamed when `fill` returns, so that it is never incomplete and an old file is
 /// kept if `fill` fails. Pipes and terminals are written directly.
 ///

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// How a host thread or a stream spent its time.
 ///
-/// `working_ns + waiting_ns + outside_ns = span_ns`. Async ops are in [`TaskTime`].
+/// `working_ns + waiting_ns + outside_ns = span_ns`. Async ops are in [`TaskTime`](crate::analyze::TaskTime).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LaneTime {
     /// The rank it belongs to.
