@@ -435,6 +435,51 @@ fn a_device_waits_for_a_slower_rank_through_its_event() {
 }
 
 #[test]
+fn a_receive_waits_for_its_send_and_a_send_for_its_receive() {
+    // The sender is late.
+    let mut run = Run::new();
+    run.rank(0);
+    run.op("compute", 0, 60);
+    run.op("send", 60, 80);
+    run.rank(1);
+    run.op("recv", 10, 80);
+    run.op("use", 80, 100);
+    let trace = run.finish();
+    let model = CausalModel::new(&trace);
+    // 60 of computing, 20 of transfer, 20 on the other rank.
+    assert_eq!(model.critical_path().length_ns, 100);
+    let receiver = &model.lanes()[1];
+    assert_eq!((receiver.waiting_ns, receiver.working_ns), (50, 40));
+    assert_eq!(receiver.waits[0].waits_for, "rank 0");
+
+    // The receiver is late.
+    let mut run = Run::new();
+    run.rank(0);
+    run.op("send", 0, 80);
+    run.rank(1);
+    run.op("compute", 0, 60);
+    run.op("recv", 60, 80);
+    let trace = run.finish();
+    let sender = &CausalModel::new(&trace).lanes()[0];
+    assert_eq!((sender.waiting_ns, sender.working_ns), (60, 20));
+    assert_eq!(sender.waits[0].waits_for, "rank 1");
+
+    // A send that was over before its receive began did not wait.
+    let mut run = Run::new();
+    run.rank(0);
+    run.op("send", 0, 10);
+    run.rank(1);
+    run.op("recv", 60, 80);
+    let trace = run.finish();
+    assert!(
+        CausalModel::new(&trace)
+            .lanes()
+            .iter()
+            .all(|lane| lane.waiting_ns == 0)
+    );
+}
+
+#[test]
 fn an_async_op_runs_or_is_suspended_and_its_device_is_busy_while_it_runs() {
     let mut run = Run::new();
     run.task("fetch", 0, 51_000, 50_000);

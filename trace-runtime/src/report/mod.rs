@@ -225,6 +225,7 @@ impl Report {
             .get(keys::TRACING)
             .is_some_and(|value| value == keys::COMPILED_OUT);
         report.notes = answer::notes(&report, compiled_out);
+        report.notes.extend(causal.missing().iter().cloned());
         if frees_missing {
             report.notes.push(answer::FREES_MISSING.to_owned());
         }

@@ -108,6 +108,7 @@ fn critical_path(report: &Report, names: &ShortNames, limit: usize) -> Table {
     }
     let columns = vec![
         Column::name("op"),
+        Column::name("on"),
         Column::number("on the path", 0),
         Column::number("share", 0),
     ];
@@ -117,17 +118,30 @@ fn critical_path(report: &Report, names: &ShortNames, limit: usize) -> Table {
         .map(|op| {
             vec![
                 printable(names.get(&op.operation)),
+                printable(op.device.as_deref().unwrap_or("host")),
                 duration(op.path_ns),
                 percent(op.share),
             ]
         })
         .collect();
-    let title = format!("Critical path: {}", prose(&duration(path.length_ns)));
+    let title = format!(
+        "Critical path: {} of work, {} of it on devices",
+        prose(&duration(path.length_ns)),
+        percent(path.device_share())
+    );
+    let crossed: Vec<String> = path
+        .crossed
+        .iter()
+        .take(3)
+        .map(|one| format!("{} {}", prose(&duration(one.ns)), printable(&one.what)))
+        .collect();
     cut(
         Table {
             title,
             columns,
             rows,
+            footer: (!crossed.is_empty())
+                .then(|| format!("between the work: {}", crossed.join(", "))),
             ..Table::default()
         },
         limit,

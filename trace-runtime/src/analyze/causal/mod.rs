@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `sync` | launch → device work; host waits at synchronisations and blocking copies; stream waits for events |
 //! | `thread` | work handed to another thread and the wait for it; the backward pass on its own thread |
-//! | `rank` | collectives among the ranks of their process group |
+//! | `rank` | collectives among the ranks of their process group; send ↔ receive |
 //!
 //! The order of a lane's own pieces is part of the model without being listed. Nothing here assumes a profiler:
 //! names of runtime calls are recognised by their parts, and what a trace lacks is in [`CausalModel::missing`].
@@ -112,6 +112,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         thread::handoffs(trace, &lanes, &mut found);
         thread::backward(trace, &lanes, &pieces, &mut found);
         rank::collectives(trace, &lanes, &mut found);
+        rank::sends(trace, &lanes, &mut found);
         wait::mark(&mut pieces, &found.waits);
         piece::fill_steps(&mut pieces, &lanes, trace.steps());
         let path = longest_chain::longest_chain(&pieces, found.lanes, &found.edges);
