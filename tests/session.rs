@@ -5,8 +5,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use trace_runtime::{
-    Outcome, RecordedExecutionTrace, Schedule, Session, SessionErrorKind, TraceView, current_op,
-    in_op, read, record, traced_op, with_recorder,
+    Filter, Outcome, RecordedExecutionTrace, Schedule, Session, SessionErrorKind, TraceView,
+    current_op, in_op, read, record, traced_op, with_recorder,
 };
 
 fn turn() -> MutexGuard<'static, ()> {
@@ -215,6 +215,83 @@ fn a_schedule_keeps_only_its_active_steps() {
         .map(|entry| entry.input_shapes[0][0])
         .collect();
     assert_eq!(steps, [2, 3, 6, 7]);
+}
+
+#[test]
+fn a_paused_session_records_nothing_until_it_is_resumed() {
+    let _turn = turn();
+    let mut session = Session::start().unwrap();
+    leaf(&[1.0]);
+    session.pause();
+    assert!(!session.is_active());
+    leaf(&[1.0, 2.0]);
+    std::thread::spawn(|| leaf(&[1.0, 2.0])).join().unwrap();
+    session.step();
+    session.resume();
+    assert!(session.is_active());
+    leaf(&[1.0, 2.0, 3.0]);
+    let trace = session.finish();
+    let lens: Vec<_> = trace
+        .entries
+        .iter()
+        .map(|entry| entry.input_shapes[0][0])
+        .collect();
+    assert_eq!(lens, [1, 3]);
+    assert_eq!(trace.metadata["dropped"], "0");
+}
+
+#[test]
+fn a_filter_leaves_ops_out_by_name() {
+    let _turn = turn();
+    let record = |filter| {
+        let session = Session::builder().filter(filter).start().unwrap();
+        twice(&[1.0]);
+        let trace = session.finish();
+        assert_eq!(trace.metadata["dropped"], "0");
+        let names = trace.entries.iter().map(|entry| entry.operation.clone());
+        let parents: Vec<_> = trace.entries.iter().map(|entry| entry.parent).collect();
+        (names.collect::<Vec<_>>(), parents)
+    };
+    let all = ["twice", "leaf", "leaf"].map(str::to_owned).to_vec();
+    assert_eq!(
+        record(Filter::new()),
+        (all.clone(), vec![None, Some(0), Some(0)])
+    );
+    assert_eq!(
+        record(Filter::new().only("lea*")),
+        (all[1..].to_vec(), vec![None, None])
+    );
+    assert_eq!(
+        record(Filter::new().without("*e")),
+        (all[1..].to_vec(), vec![None, None])
+    );
+    assert_eq!(
+        record(Filter::new().only("twice").only("other")).0,
+        all[..1]
+    );
+}
+
+#[test]
+fn a_filter_leaves_out_what_is_too_short_and_counts_it() {
+    #[traced_op]
+    fn wait(ms: u64) {
+        std::thread::sleep(std::time::Duration::from_millis(ms));
+        leaf(&[1.0]);
+    }
+    let _turn = turn();
+    let minimum = std::time::Duration::from_millis(20);
+    let session = Session::builder()
+        .filter(Filter::new().min_duration(minimum))
+        .start()
+        .unwrap();
+    for ms in [0, 30, 0] {
+        wait(ms);
+    }
+    let trace = session.finish();
+    assert_eq!(trace.step_count(), 1);
+    assert!(trace.entries[0].duration_us >= 20_000.0);
+    assert_eq!(trace.metadata["filtered_out"], "5");
+    assert_eq!(trace.metadata["dropped"], "0");
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub mod __private;
 #[doc(hidden)]
 pub mod __engine {
     pub use crate::engine::{
-        DEFAULT_LIMIT, chunk, clock, interner, log, overhead, recorder, rows, signature,
+        DEFAULT_LIMIT, chunk, clock, filter, interner, log, overhead, recorder, rows, signature,
         signatures, state, ticks,
     };
 }

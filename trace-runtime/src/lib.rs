@@ -74,7 +74,7 @@ pub use model::{
 };
 #[doc(inline)]
 pub use record::{
-    Element, EnvSession, OpHandle, Schedule, Session, SessionBuilder, SessionError,
+    Element, EnvSession, Filter, OpHandle, Schedule, Session, SessionBuilder, SessionError,
     SessionErrorKind, TensorLike, TensorSink, TraceRecorder, current_op, in_op, label_scope,
     record, with_recorder,
 };

@@ -75,6 +75,13 @@ impl Clock {
         TickScale::new(base, rate)
     }
 
+    /// Ticks in so many nanoseconds, rounded up.
+    pub(crate) fn ticks_in(&self, ns: u64) -> u64 {
+        let rate = self.scale(0).ns(1 << 32).unsigned_abs().max(1);
+        let ticks = (u128::from(ns) << 32).div_ceil(u128::from(rate));
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
+
     /// What is read, for the trace's metadata.
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,6 +1,7 @@
 //! What one thread has recorded for one session, where the session can reach it.
 
 use super::chunk::Chunk;
+use super::filter::Filter;
 use super::rows::{RawExtra, Thread, ThreadRows};
 use super::signatures::Signatures;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -17,6 +18,7 @@ pub struct Shared {
     pub rank: Option<u32>,
     /// Records one execution in so many of each op.
     pub sample: u32,
+    pub(crate) filter: Filter,
 }
 
 impl Shared {
@@ -29,12 +31,18 @@ impl Shared {
             limit,
             rank,
             sample,
+            filter: Filter::new(),
         }
+    }
+
+    pub fn with_filter(mut self, filter: Filter) -> Shared {
+        self.filter = filter;
+        self
     }
 
     /// The same settings, with nothing recorded yet.
     pub fn fresh(&self) -> Shared {
-        Shared::new(self.limit, self.rank, self.sample)
+        Shared::new(self.limit, self.rank, self.sample).with_filter(self.filter.clone())
     }
 
     /// A log for one more thread.
@@ -53,6 +61,7 @@ impl Shared {
             extras: Mutex::new(Vec::new()),
             dropped: AtomicU64::new(0),
             sampled_out: AtomicU64::new(0),
+            filtered_out: AtomicU64::new(0),
         });
         self.logs
             .lock()
@@ -109,6 +118,8 @@ pub struct ThreadLog {
     extras: Mutex<Vec<RawExtra>>,
     pub dropped: AtomicU64,
     pub sampled_out: AtomicU64,
+    /// Executions that were shorter than the filter's minimum.
+    pub filtered_out: AtomicU64,
 }
 
 impl ThreadLog {

@@ -14,6 +14,7 @@
 
 pub mod chunk;
 pub mod clock;
+pub mod filter;
 pub(crate) mod handoff;
 pub mod interner;
 mod label_scope;

@@ -31,6 +31,9 @@ struct KnownOp {
 /// is dropped when it ends, and counted.
 pub(crate) const REFUSED: u32 = u32::MAX;
 
+/// The number of an op that the session's filter leaves out.
+pub(crate) const FILTERED: u32 = u32::MAX - 1;
+
 /// Bytes of a new string: twice its text, two allocations, and its places in tables that are up to half empty.
 fn string_bytes(string: &str) -> usize {
     2 * string.len() + 160

@@ -4,7 +4,7 @@ use super::chunk::{Chunk, MAX_ROWS, NO_PARENT, PackedRow, Steps};
 use super::clock::Clock;
 use super::log::{Shared, ThreadLog};
 use super::rows::{RawExtra, ThreadRows};
-use super::signatures::REFUSED;
+use super::signatures::{FILTERED, REFUSED};
 use super::site::{KindCode, Site, Sites};
 use super::state::{self, Running};
 use super::ticks::TickScale;
@@ -16,9 +16,11 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub(crate) struct Target {
     chunk: Arc<Chunk>,
-    /// Something stands between an op and being recorded: sampling, or the end of the steps.
+    /// An op may not be recorded: because of sampling, a filter, or the end of the steps.
     is_careful: bool,
     sample: u32,
+    /// Shorter executions are left out.
+    min_ticks: u64,
     shared: Arc<Shared>,
     log: Arc<ThreadLog>,
     base: u64,
@@ -54,14 +56,19 @@ impl Target {
     pub(crate) fn of_session(running: Running) -> Target {
         let name = std::thread::current().name().map(str::to_owned);
         let log = running.shared.add_log(Some(state::thread_number()), name);
-        Target::new(running.base, running.shared, log)
+        let min_ticks = running.clock.ticks_in(running.shared.filter.min_ns());
+        Target {
+            min_ticks,
+            ..Target::new(running.base, running.shared, log)
+        }
     }
 
     fn new(base: u64, shared: Arc<Shared>, log: Arc<ThreadLog>) -> Target {
         Target {
             // Has no rows, so the first op asks for a real one.
             chunk: Arc::new(Chunk::with_rows(0)),
-            is_careful: shared.sample > 1,
+            is_careful: shared.sample > 1 || !shared.filter.is_empty(),
+            min_ticks: 0,
             sample: shared.sample,
             shared,
             log,
@@ -112,6 +119,9 @@ impl Target {
         let site = Site { name, kind };
         sites.find(site, || {
             let (name, kind) = site.operation();
+            if !self.shared.filter.keeps(&name) {
+                return FILTERED;
+            }
             self.shared.signatures.op(&name, kind, &self.shared.room)
         })
     }
@@ -125,9 +135,15 @@ impl Target {
     /// first execution of each op is always recorded.
     #[cold]
     pub(crate) fn leaves_out(&mut self, op: u32, next_step: u64) -> bool {
+        if op == FILTERED {
+            return true;
+        }
         if is_exhausted(next_step) {
             self.drop_row();
             return true;
+        }
+        if self.sample == 1 || op == REFUSED {
+            return false;
         }
         let op = op as usize;
         if op >= self.left_out.len() {
@@ -139,6 +155,16 @@ impl Target {
             self.log.sampled_out.fetch_add(1, Ordering::Relaxed);
         }
         left_out != 0
+    }
+
+    /// Whether an execution is too short for the filter. It is counted then.
+    #[cold]
+    pub(crate) fn is_too_short(&mut self, duration: u64) -> bool {
+        let is_too_short = duration < self.min_ticks;
+        if is_too_short {
+            self.log.filtered_out.fetch_add(1, Ordering::Relaxed);
+        }
+        is_too_short
     }
 
     #[inline]

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_core::__engine::clock::{Clock, wall_clock_ns};
+use trace_core::__engine::filter::Filter;
 use trace_core::__engine::log::Shared;
 use trace_core::__engine::state::{self, Running};
 use trace_core::__engine::{DEFAULT_LIMIT, overhead};
@@ -41,6 +42,7 @@ pub struct SessionBuilder {
     world_size: Option<u32>,
     sample: u32,
     schedule: Schedule,
+    filter: Filter,
     metadata: HashMap<String, String>,
     output: Option<PathBuf>,
     reports_errors: bool,
@@ -55,6 +57,7 @@ impl Default for SessionBuilder {
             world_size: None,
             sample: 1,
             schedule: Schedule::new(),
+            filter: Filter::new(),
             metadata: HashMap::new(),
             output: None,
             reports_errors: false,
@@ -107,6 +110,12 @@ impl SessionBuilder {
         self
     }
 
+    /// Records only some ops.
+    pub fn filter(mut self, filter: Filter) -> Self {
+        self.filter = filter;
+        self
+    }
+
     /// Writes the trace to this file when the session is finished or dropped, in the format of the file's ending: see
     /// [`export::write_file`](crate::export::write_file). `{rank}` and `{pid}` in the name are replaced.
     ///
@@ -143,7 +152,9 @@ impl SessionBuilder {
         // The caller's facts replace ours.
         metadata.extend(self.metadata);
         let running = Running {
-            shared: Arc::new(Shared::new(self.memory_limit, self.rank, self.sample)),
+            shared: Arc::new(
+                Shared::new(self.memory_limit, self.rank, self.sample).with_filter(self.filter),
+            ),
             base: clock.now(),
             clock,
             only: self.this_thread_only.then(state::thread_number),

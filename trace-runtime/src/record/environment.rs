@@ -5,12 +5,14 @@ use super::error::SessionError;
 use super::schedule::Schedule;
 use super::session::Session;
 use std::env::VarError;
+use trace_core::__engine::filter::Filter;
 
 /// The file that the trace is written to. Setting it starts a session.
 const OUTPUT: &str = "OPTRACE";
 const LIMIT: &str = "OPTRACE_MEMORY_LIMIT";
 const SAMPLE: &str = "OPTRACE_SAMPLE";
 const THREADS: &str = "OPTRACE_THREADS";
+const FILTER: &str = "OPTRACE_FILTER";
 const SCHEDULE: &str = "OPTRACE_SCHEDULE";
 /// The variables in which launchers of distributed jobs put a process's rank and the number of processes.
 const RANKS: [(&str, &str); 4] = [
@@ -54,6 +56,7 @@ impl Session {
     /// | `OPTRACE` | the file to write, in the format of its ending; unset or empty: no session |
     /// | `OPTRACE_MEMORY_LIMIT` | bytes, or with a suffix `K`, `M`, `G`: see [`SessionBuilder::memory_limit`] |
     /// | `OPTRACE_SAMPLE` | record one in so many executions of each op: see [`SessionBuilder::sample`] |
+    /// | `OPTRACE_FILTER` | which ops to record, as `Linear::*,matmul,!*::norm,min=5us`: see [`Filter`] |
     /// | `OPTRACE_SCHEDULE` | which steps to keep, as `wait=1,warm_up=1,active=3,repeat=1`: see [`Schedule`] |
     /// | `OPTRACE_THREADS` | `all` (default), or `this` for the thread that starts the session |
     ///
@@ -112,6 +115,13 @@ fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, Sess
             return Err(SessionError::environment(SAMPLE, value, expected));
         };
         builder = builder.sample(n);
+    }
+    if let Some(value) = variable(FILTER)? {
+        let Some(filter) = Filter::parse(&value) else {
+            let expected = "patterns and a duration such as `Linear::*,!*::norm,min=5us`";
+            return Err(SessionError::environment(FILTER, value, expected));
+        };
+        builder = builder.filter(filter);
     }
     if let Some(value) = variable(SCHEDULE)? {
         let Some(schedule) = Schedule::parse(&value) else {
@@ -194,6 +204,7 @@ mod tests {
             ("OPTRACE", "t-{rank}.json"),
             ("OPTRACE_MEMORY_LIMIT", "3K"),
             ("OPTRACE_SAMPLE", "7"),
+            ("OPTRACE_FILTER", "mat*"),
             ("OPTRACE_SCHEDULE", "wait=2,active=5"),
             ("OPTRACE_THREADS", "this"),
             ("OMPI_COMM_WORLD_RANK", "1"),
@@ -205,6 +216,7 @@ mod tests {
             .output("t-{rank}.json")
             .memory_limit(3072)
             .sample(7)
+            .filter(Filter::new().only("mat*"))
             .schedule(Schedule::new().wait(2).active(5))
             .this_thread_only()
             .rank(1)
@@ -217,6 +229,7 @@ mod tests {
         for (name, value) in [
             ("OPTRACE_MEMORY_LIMIT", "lots"),
             ("OPTRACE_SAMPLE", "0"),
+            ("OPTRACE_FILTER", "min=5"),
             ("OPTRACE_SCHEDULE", "1,1,3"),
             ("OPTRACE_THREADS", "two"),
             ("RANK", "first"),

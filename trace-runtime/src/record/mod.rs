@@ -19,6 +19,8 @@ pub use recorder::{TraceRecorder, with_recorder};
 pub use schedule::Schedule;
 pub use session::{Session, record};
 #[doc(inline)]
+pub use trace_core::__engine::filter::Filter;
+#[doc(inline)]
 pub use trace_core::__private::TensorLike;
 #[doc(inline)]
 pub use trace_core::{Element, OpHandle, TensorSink, current_op, in_op, label_scope};

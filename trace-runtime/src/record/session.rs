@@ -54,6 +54,7 @@ pub struct Session {
     reports_errors: bool,
     unreachable_before: u64,
     is_over: bool,
+    is_paused: bool,
     steps: StepMarks,
 }
 
@@ -92,6 +93,7 @@ impl Session {
             reports_errors: settings.reports_errors,
             unreachable_before: state::unreachable_ops(),
             is_over: false,
+            is_paused: false,
             steps: StepMarks::default(),
         };
         session.steps.begin(session.running.base);
@@ -119,13 +121,31 @@ impl Session {
         self.schedule.phase_of(self.step)
     }
 
-    /// Whether ops are kept now: always without a schedule, and in its active steps with one.
+    /// Whether ops are kept now: not while [paused](Self::pause), and with a schedule only in its active steps.
     pub fn is_active(&self) -> bool {
-        self.phase() == Phase::Active
+        !self.is_paused && self.phase() == Phase::Active
+    }
+
+    /// Stops recording until [`resume`](Self::resume), on all threads. What has been recorded is kept.
+    ///
+    /// An op that is running now is recorded when it ends. Steps and the schedule go on.
+    pub fn pause(&mut self) {
+        self.is_paused = true;
+        self.enter_phase();
+    }
+
+    /// Records again after [`pause`](Self::pause). Does nothing if the session is not paused.
+    pub fn resume(&mut self) {
+        if std::mem::take(&mut self.is_paused) {
+            self.enter_phase();
+        }
     }
 
     fn enter_phase(&mut self) {
         self.discard = None;
+        if self.is_paused {
+            return state::run(None);
+        }
         match self.phase() {
             Phase::Wait => state::run(None),
             Phase::WarmUp => {
@@ -215,6 +235,10 @@ impl Session {
         let left_out = sum(|log| log.sampled_out.load(Ordering::Relaxed));
         if left_out > 0 {
             metadata.insert(keys::SAMPLED_OUT.into(), left_out.to_string());
+        }
+        let too_short = sum(|log| log.filtered_out.load(Ordering::Relaxed));
+        if too_short > 0 {
+            metadata.insert(keys::FILTERED_OUT.into(), too_short.to_string());
         }
         if self.steps.dropped() > 0 {
             metadata.insert("steps_dropped".into(), self.steps.dropped().to_string());

@@ -11,7 +11,7 @@ use crate::engine::clock::Clock;
 use crate::engine::labels::{LabelNumber, Labels, NO_LABEL, REFUSED_LABEL};
 use crate::engine::log::Shared;
 use crate::engine::rows::{OpRef, RawExtra};
-use crate::engine::signatures::REFUSED;
+use crate::engine::signatures::{FILTERED, REFUSED};
 use crate::engine::sink::{Said, TensorSink};
 use crate::engine::site::Sites;
 use crate::engine::target::{Recorded, Target, is_exhausted};
@@ -343,6 +343,9 @@ impl Recorder {
             outcome
         };
         let duration = end.saturating_sub(op.start);
+        if target.is_careful() && target.is_too_short(duration) {
+            return self.forget_extra(op);
+        }
         if op.has_extra || duration >= LONG_DURATION {
             self.push_with_extra(op, duration, signature, outcome);
         } else {
@@ -355,11 +358,17 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn drop_op(&mut self, op: &OpenOp) {
-        if op.has_extra {
-            take_extra(&mut self.extras, op.steps.step());
-        }
+        self.forget_extra(op);
         if let Some(target) = &mut self.target {
             target.drop_row();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_extra(&mut self, op: &OpenOp) {
+        if op.has_extra {
+            take_extra(&mut self.extras, op.steps.step());
         }
     }
 
@@ -391,6 +400,9 @@ fn labelled(labels: &mut Labels, target: &Target, op: u32, label: LabelNumber) -
 #[cold]
 #[inline(never)]
 fn new_labelled(labels: &mut Labels, target: &Target, op: u32, label: LabelNumber) -> u32 {
+    if op == FILTERED {
+        return FILTERED;
+    }
     if op == REFUSED || label == REFUSED_LABEL {
         return REFUSED;
     }

@@ -7,6 +7,8 @@
 pub const DROPPED: &str = "dropped";
 /// Ops that were not recorded because only a sample was asked for, as a number.
 pub const SAMPLED_OUT: &str = "sampled_out";
+/// Executions that were shorter than the minimum of the session's filter.
+pub const FILTERED_OUT: &str = "filtered_out";
 /// What recording one op costs, in nanoseconds.
 pub const OVERHEAD_NS: &str = "overhead_ns";
 /// [`COMPILED_OUT`] if the program was built without recording.
