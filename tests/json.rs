@@ -29,7 +29,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_trace_is_an_error_with_a_place_or_still_a_trace(
+    fn a_damaged_trace_is_an_error_with_a_position_or_still_a_trace(
         trace in arbitrary::trace(),
         at in any::<prop::sample::Index>(),
         byte in prop::sample::select(b"{}[]\",:0e-x".to_vec()),
@@ -47,8 +47,8 @@ proptest! {
     }
 }
 
-/// A trace as the description writes it, without any of the keys that came later.
-const DESCRIBED: &str = r#"{
+/// A trace with the required keys only.
+const MINIMAL: &str = r#"{
   "entries": [{
     "step": 0, "operation": "matmul", "device_id": null, "input_shapes": [[2, 3], [3, 4]],
     "output_shape": [2, 4], "duration_us": 12.5, "output_elements": 8, "memory_bytes": 64
@@ -58,8 +58,8 @@ const DESCRIBED: &str = r#"{
 }"#;
 
 #[test]
-fn json_of_the_described_kind_is_read() {
-    let trace = RecordedExecutionTrace::from_json(DESCRIBED).unwrap();
+fn json_with_the_required_keys_only_is_read() {
+    let trace = RecordedExecutionTrace::from_json(MINIMAL).unwrap();
     let mut expected = RecordedExecutionTrace::new().with_metadata("model", "tiny");
     expected.add_entry(
         RecordedTraceEntry::new(0, "matmul")
@@ -71,7 +71,7 @@ fn json_of_the_described_kind_is_read() {
 }
 
 #[test]
-fn described_readers_find_every_key_they_need() {
+fn every_required_key_is_written() {
     let mut trace = RecordedExecutionTrace::new();
     trace.add_entry(RecordedTraceEntry::new(0, "a"));
     let json: serde_json::Value = serde_json::from_str(&trace.to_json().unwrap()).unwrap();
@@ -89,7 +89,7 @@ fn described_readers_find_every_key_they_need() {
             "output_shape",
             "step"
         ],
-        "what says nothing is not written"
+        "default values are not written"
     );
     assert!(json["total_duration_us"].is_number() && json["metadata"].is_object());
 }
@@ -120,7 +120,7 @@ fn error_of(json: &str) -> String {
 
 #[test]
 fn a_file_of_a_newer_version_is_an_error_of_its_own_kind() {
-    let newer = DESCRIBED.replacen('{', "{\"schema_version\": 7,", 1);
+    let newer = MINIMAL.replacen('{', "{\"schema_version\": 7,", 1);
     let error = RecordedExecutionTrace::from_json(&newer).unwrap_err();
     assert_eq!(error.kind(), TraceErrorKind::NewerVersion);
     let text = error.to_string();
@@ -131,10 +131,10 @@ fn a_file_of_a_newer_version_is_an_error_of_its_own_kind() {
 }
 
 #[test]
-fn bad_input_is_an_error_that_says_where_and_what_was_expected() {
+fn bad_input_is_an_error_with_its_position_and_what_was_expected() {
     let bad = |from: &str, to: &str| {
-        assert!(DESCRIBED.contains(from), "{from}");
-        error_of(&DESCRIBED.replace(from, to))
+        assert!(MINIMAL.contains(from), "{from}");
+        error_of(&MINIMAL.replace(from, to))
     };
     for (error, expected) in [
         (
@@ -159,12 +159,12 @@ fn bad_input_is_an_error_that_says_where_and_what_was_expected() {
             bad("\"step\": 0,", "\"step\": 0, \"step\": 1,"),
             "duplicate field `step`",
         ),
-        (error_of(&DESCRIBED[..150]), "ends too early"),
+        (error_of(&MINIMAL[..150]), "ends too early"),
         (error_of(""), "ends too early"),
         (error_of("[]"), "expected a trace: an object with `entries`"),
         (error_of("12"), "expected a trace"),
         (
-            error_of(&format!("{DESCRIBED} x")),
+            error_of(&format!("{MINIMAL} x")),
             "trailing characters at line 8",
         ),
     ] {
@@ -177,8 +177,7 @@ fn bad_input_is_an_error_that_says_where_and_what_was_expected() {
 
 #[test]
 fn a_wrong_word_lists_the_right_ones() {
-    let error =
-        error_of(&DESCRIBED.replace("\"step\": 0", "\"step\": 0, \"kind\": \"fun\\u001b\""));
+    let error = error_of(&MINIMAL.replace("\"step\": 0", "\"step\": 0, \"kind\": \"fun\\u001b\""));
     assert!(
         error.contains("`fun\\u{1b}` is no kind of op; expected one of compute, comm"),
         "{error}"
@@ -200,8 +199,8 @@ fn deep_nesting_is_an_error_not_a_stack_overflow() {
 }
 
 #[test]
-fn unknown_keys_and_words_of_newer_versions_are_passed_over() {
-    let newer = DESCRIBED
+fn unknown_keys_and_words_of_newer_versions_are_ignored() {
+    let newer = MINIMAL
         .replace(
             "\"step\": 0",
             "\"step\": 0, \"colour\": {\"r\": [1]}, \"input_dtypes\": [\"f3\"]",
@@ -212,11 +211,11 @@ fn unknown_keys_and_words_of_newer_versions_are_passed_over() {
 }
 
 #[test]
-fn files_are_written_whole_and_errors_name_them() {
+fn files_are_replaced_as_a_whole_and_errors_name_them() {
     let folder = std::env::temp_dir().join(format!("trace-json-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("trace.json");
-    let trace = RecordedExecutionTrace::from_json(DESCRIBED).unwrap();
+    let trace = RecordedExecutionTrace::from_json(MINIMAL).unwrap();
     trace.write(&path).unwrap();
     assert_eq!(RecordedExecutionTrace::read(&path).unwrap(), trace);
     assert_eq!(

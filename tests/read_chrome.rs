@@ -1,4 +1,4 @@
-//! Traces of other profilers become traces of ours: what ran, inside what, when to the nanosecond.
+//! Traces of other profilers are read with their ops, nesting, shapes and times to the nanosecond.
 
 use std::fmt::Write as _;
 use trace_runtime::model::Launch;
@@ -46,7 +46,7 @@ fn object(events: &[String]) -> String {
 }
 
 #[test]
-fn an_op_lies_inside_the_smallest_op_that_holds_it_whole() {
+fn the_parent_of_an_op_is_the_smallest_op_that_contains_it() {
     let trace = open(&object(&[
         x("inner", "12", "3"),
         x("sibling", "20", "10"),
@@ -77,7 +77,7 @@ fn times_past_the_precision_of_a_double_are_exact() {
 }
 
 #[test]
-fn begin_and_end_say_the_same_as_complete_events() {
+fn begin_and_end_events_are_read_like_complete_events() {
     let begin = |name: &str, phase: &str, ts: u32| {
         format!(r#"{{"name":"{name}","ph":"{phase}","pid":1,"tid":7,"ts":{ts}}}"#)
     };
@@ -225,7 +225,7 @@ fn a_synchronisation_names_the_stream_and_the_event_that_it_waits_for() {
 }
 
 #[test]
-fn arrows_lead_to_the_op_where_nothing_else_does() {
+fn flow_events_link_device_work_without_a_correlation_to_its_op() {
     let trace = open(
         r#"[{"ph":"X","cat":"cpu_op","name":"op","pid":1,"tid":1,"ts":0,"dur":10},
             {"ph":"s","id":"0x5","cat":"launch","name":"l","pid":1,"tid":1,"ts":4},
@@ -278,7 +278,7 @@ fn ranks_devices_and_names_come_from_the_header_and_from_metadata_events() {
 }
 
 #[test]
-fn memory_events_know_their_device_and_the_op_that_ran() {
+fn memory_events_have_their_device_and_the_op_that_ran() {
     let memory = |ts: u32, bytes: i64, device: &str| {
         format!(
             r#"{{"ph":"i","s":"t","name":"[memory]","pid":1,"tid":7,"ts":{ts},"args":{{"Bytes":{bytes},
@@ -311,7 +311,7 @@ fn memory_events_know_their_device_and_the_op_that_ran() {
 }
 
 #[test]
-fn what_is_not_kept_is_counted() {
+fn events_that_are_not_kept_are_counted() {
     let trace = open(
         r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":-4},
             {"ph":"X","name":"b","pid":1,"tid":1,"ts":"never","dur":1},
@@ -319,14 +319,14 @@ fn what_is_not_kept_is_counted() {
             {"ph":"?"}, {}]"#,
     );
     assert_eq!(trace.entry_count(), 1);
-    let mut told: Vec<_> = trace
+    let mut counts: Vec<_> = trace
         .metadata()
         .iter()
         .filter_map(|(key, count)| Some((key.strip_prefix(LEFT_OUT_PREFIX)?, count.as_str())))
         .collect();
-    told.sort_unstable();
+    counts.sort_unstable();
     assert_eq!(
-        told,
+        counts,
         [
             ("counter samples", "1"),
             ("events of an unknown phase", "1"),
@@ -356,8 +356,8 @@ fn our_own_json_opens_as_well() {
 }
 
 #[test]
-fn an_error_says_where_and_what_was_expected() {
-    for (json, said) in [
+fn an_error_has_its_position_and_what_was_expected() {
+    for (json, part) in [
         (
             "{\"traceEvents\": [\n  {\"ph\": \"X\" \"ts\": 1}]}",
             "expected `,` or `}` at line 2 column 14",
@@ -379,12 +379,12 @@ fn an_error_says_where_and_what_was_expected() {
         ("[{\"a\": 1}]", "none of its 1 events has a name"),
     ] {
         let error = error(json);
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(part), "{error}");
     }
 }
 
 #[test]
-fn a_trace_cut_off_anywhere_is_an_error_or_what_came_before() {
+fn a_trace_cut_off_anywhere_is_an_error_or_the_events_before_the_cut() {
     for whole in [OLD, NEW] {
         for end in 0..whole.len() {
             match read::from_slice(&whole.as_bytes()[..end]) {
@@ -411,7 +411,7 @@ impl Random {
 }
 
 #[test]
-fn any_bytes_are_read_or_refused_without_a_panic() {
+fn any_bytes_are_a_trace_or_an_error_without_a_panic() {
     let mut random = Random(0x5eed);
     for _ in 0..3000 {
         let mut bytes = OLD.as_bytes().to_vec();
@@ -428,7 +428,7 @@ fn any_bytes_are_read_or_refused_without_a_panic() {
 }
 
 #[test]
-fn nesting_is_that_of_the_rule_written_out() {
+fn nesting_equals_that_of_a_slow_implementation_of_the_rule() {
     let mut random = Random(0xace);
     for _ in 0..300 {
         let spans: Vec<(u64, u64, u64)> = (0..random.below(40))
@@ -470,7 +470,7 @@ fn nesting_is_that_of_the_rule_written_out() {
 }
 
 #[test]
-fn a_trace_is_read_the_same_however_it_arrives() {
+fn a_stream_in_parts_of_any_size_is_read_like_the_whole() {
     struct InParts<'a>(&'a [u8], usize);
     impl std::io::Read for InParts<'_> {
         fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {

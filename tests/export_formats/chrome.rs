@@ -27,7 +27,7 @@ fn ns(time: &Value) -> u64 {
 }
 
 #[test]
-fn the_rank_stands_on_a_header_line_before_the_events() {
+fn the_rank_is_on_a_header_line_before_the_events() {
     let text = exported_text(&ChromeTrace::new(), &two_ranks());
     let line = text.lines().find(|line| line.contains("\"rank\"")).unwrap();
     assert_eq!(
@@ -85,7 +85,7 @@ fn rows_are_named_after_ranks_threads_and_devices() {
 }
 
 #[test]
-fn device_work_is_launched_by_a_runtime_call_and_communication_is_named_as_hta_wants() {
+fn device_work_is_launched_by_a_runtime_call_and_communication_is_named_as_hta_expects() {
     let events = events(&exported_text(&ChromeTrace::new(), &two_ranks()));
     let kernels = of_category(&events, "kernel");
     let launches: HashMap<_, _> = of_category(&events, "cuda_runtime")
@@ -162,7 +162,7 @@ fn a_device_runs_the_innermost_op_of_a_thread() {
 }
 
 #[test]
-fn a_parent_on_another_thread_is_tied_by_an_arrow_from_its_beginning() {
+fn a_parent_on_another_thread_is_linked_by_an_arrow_from_its_start() {
     let events = events(&exported_text(&ChromeTrace::new(), &two_ranks()));
     let (from, to) = (of_phase(&events, "s"), of_phase(&events, "f"));
     assert_eq!((from.len(), to.len()), (2, 2));
@@ -220,7 +220,7 @@ fn a_very_long_name_stays_whole() {
     assert_eq!(of_category(&events, "cpu_op")[0]["name"], *name);
 }
 
-/// Whether no string in it has a control character.
+/// True if no string in it has a control character.
 fn printable(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.contains(char::is_control),
@@ -276,7 +276,7 @@ proptest! {
 }
 
 #[test]
-fn hostile_names_are_told_apart_after_escaping() {
+fn hostile_names_stay_different_after_escaping() {
     let mut trace = RecordedExecutionTrace::new();
     for (step, name) in HOSTILE_NAMES.into_iter().enumerate() {
         trace.add_entry(RecordedTraceEntry::new(step, name));

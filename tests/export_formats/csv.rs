@@ -20,7 +20,7 @@ fn an_op_is_a_row_of_plain_numbers() {
 }
 
 #[test]
-fn shapes_tell_rows_apart() {
+fn ops_with_different_shapes_are_different_rows() {
     let text = exported_text(&CsvTable::ByShape, &two_ranks());
     assert!(text.starts_with("operation,input_shapes,"), "{text}");
     assert_eq!(text.lines().count(), 4);
@@ -51,7 +51,7 @@ pub(crate) fn records(text: &str) -> Vec<Vec<String>> {
 
 proptest! {
     #[test]
-    fn every_row_has_every_column_whatever_the_names(trace in random_trace()) {
+    fn every_row_has_every_column_for_any_names(trace in random_trace()) {
         let records = records(&exported_text(&CsvTable::ByShape, &trace));
         prop_assert!(records.iter().all(|record| record.len() == records[0].len()));
     }

@@ -7,7 +7,7 @@ use trace_runtime::export::{self, ChromeTrace, Exporter, PerfettoTrace, Speedsco
 use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceStore, TraceView};
 
-/// The described JSON as a format whose viewers take only a few events.
+/// JSON as a format whose viewers open only a few events.
 struct AtMost(usize);
 
 impl Exporter for AtMost {
@@ -101,7 +101,7 @@ fn an_op_that_never_ends_does_not_keep_a_trace_from_being_split() {
 }
 
 #[test]
-fn one_file_is_refused_where_viewers_would_give_up_and_the_error_says_what_to_do() {
+fn a_file_that_viewers_would_not_open_is_refused_with_a_way_out() {
     let folder = folder("refused");
     let error = export::write(&AtMost(10), &steps(), folder.join("run.json")).unwrap_err();
     let text = error.to_string();
@@ -113,7 +113,7 @@ fn one_file_is_refused_where_viewers_would_give_up_and_the_error_says_what_to_do
 }
 
 #[test]
-fn what_fits_is_one_file_with_the_name_that_was_asked_for() {
+fn a_trace_that_fits_is_one_file_with_the_given_name() {
     let folder = folder("fits");
     let path = folder.join("run.pftrace");
     assert_eq!(
@@ -124,7 +124,7 @@ fn what_fits_is_one_file_with_the_name_that_was_asked_for() {
 }
 
 #[test]
-fn each_rank_gets_a_file_that_says_which_it_is() {
+fn each_rank_gets_a_file_with_its_number() {
     let folder = folder("ranks");
     let written =
         export::write_ranks(&ChromeTrace::new(), &two_ranks(), folder.join("run.json")).unwrap();
@@ -169,7 +169,7 @@ fn layers(count: i64) -> TraceStore {
     builder.finish()
 }
 
-/// Refused as one file, split into some of at most a million events, which have all of the entries.
+/// Refused as one file; split into files of at most a million events, which together have all entries.
 fn past_a_million(
     exporter: &dyn Exporter,
     trace: &TraceStore,

@@ -76,14 +76,14 @@ fn a_picture_has_no_root_without_a_meaning() {
 }
 
 #[test]
-fn an_empty_trace_is_a_picture_of_that_fact() {
+fn an_empty_trace_is_a_picture_with_a_message() {
     let svg = exported_text(&FlameGraph::new(), &RecordedExecutionTrace::new());
     assert_is_svg(&svg);
     assert!(svg.contains("no ops were recorded"));
 }
 
 #[test]
-fn a_difference_shows_what_grew() {
+fn a_difference_shows_the_ops_that_take_longer() {
     let run = |micros| {
         let mut trace = RecordedExecutionTrace::new();
         for (step, name) in ["matmul", "softmax"].into_iter().enumerate() {

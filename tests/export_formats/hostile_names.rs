@@ -1,5 +1,5 @@
-//! Names that could break a file, a viewer or a terminal, wherever a trace has a name, through every
-//! export and the report. Each is read back by a reader that is not ours.
+//! Names that could break a file, a viewer or a terminal, in every field of a trace that has a name, through
+//! every export and the report. Each file is read by a reader that is not ours.
 
 use crate::csv::records;
 use crate::perfetto::decode;
@@ -11,7 +11,7 @@ use trace_runtime::export::{
 use trace_runtime::report::{TextStyle, printable};
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore, read};
 
-/// What a file holds in which a name is half a character.
+/// A file with a name that ends in half a character.
 const HALVES: &str = r#"{
     "otherData": {"half \ud83e": "of a crab \udd80"},
     "traceEvents": [
@@ -40,7 +40,7 @@ fn hostile_names() -> Vec<String> {
         .collect()
 }
 
-/// Two ops, one inside the other, of which everything that has a name has this one.
+/// Two ops, one inside the other, with this name for everything that has a name.
 fn called(name: &str) -> RecordedExecutionTrace {
     let mut trace = RecordedExecutionTrace::new()
         .with_metadata(name, name)
@@ -65,8 +65,8 @@ fn shown(name: &str) -> String {
     name.replace(|c: char| c.is_control(), "?")
 }
 
-/// The same of text that an export wrote, in which the others became pictures.
-fn without_pictures(text: &str) -> String {
+/// The same for text that an export wrote, without the symbols that replace control characters.
+fn without_symbols(text: &str) -> String {
     assert!(!text.contains(char::is_control), "{text:?}");
     text.replace(
         |c: char| ('\u{2400}'..='\u{2421}').contains(&c) || c == '\u{fffd}',
@@ -85,7 +85,7 @@ fn each_name(check: impl Fn(&str, &RecordedExecutionTrace)) {
 }
 
 #[test]
-fn the_described_json_says_them_as_they_are() {
+fn our_json_keeps_them() {
     each_name(|name, trace| {
         let file = json(&exported_text(&TraceJson, trace));
         let entry = &file["entries"][0];
@@ -107,10 +107,10 @@ fn a_chrome_trace_shows_them_and_is_read_back_with_them() {
         let text = exported_text(&ChromeTrace::new(), trace);
         let file = json(&text);
         let events = file["traceEvents"].as_array().unwrap();
-        let show = |value: &Value| without_pictures(value.as_str().expect("text"));
+        let show = |value: &Value| without_symbols(value.as_str().expect("text"));
         let only = |map: &Value| {
             let (key, value) = map.as_object().unwrap().iter().next().unwrap();
-            (without_pictures(key), show(value))
+            (without_symbols(key), show(value))
         };
         let shown = shown(name);
         let op = events
@@ -130,7 +130,7 @@ fn a_chrome_trace_shows_them_and_is_read_back_with_them() {
                 .as_object()
                 .unwrap()
                 .iter()
-                .any(|(key, value)| { without_pictures(key) == shown && show(value) == shown })
+                .any(|(key, value)| { without_symbols(key) == shown && show(value) == shown })
         );
         let back = read::from_slice(text.as_bytes()).expect("our own file");
         assert_eq!(&RecordedExecutionTrace::from(&back), trace);
@@ -143,18 +143,18 @@ fn a_perfetto_trace_shows_them() {
         let decoded = decode(&exported(&PerfettoTrace::new(), trace));
         let shown = shown(name);
         let slice = &decoded.slices[0];
-        assert_eq!(without_pictures(&slice.name), shown);
+        assert_eq!(without_symbols(&slice.name), shown);
         assert!(
             slice
                 .args
                 .values()
-                .any(|value| without_pictures(value) == shown)
+                .any(|value| without_symbols(value) == shown)
         );
         assert!(slice.args.iter().any(|(key, value)| {
-            without_pictures(key).contains(&shown) && without_pictures(value) == shown
+            without_symbols(key).contains(&shown) && without_symbols(value) == shown
         }));
         let (_, track) = &decoded.tracks[&slice.track];
-        assert_eq!(without_pictures(track), shown);
+        assert_eq!(without_symbols(track), shown);
     });
 }
 
@@ -163,12 +163,9 @@ fn a_speedscope_file_shows_them() {
     each_name(|name, trace| {
         let file = json(&exported_text(&Speedscope, trace));
         let frame = file["shared"]["frames"][0]["name"].as_str().unwrap();
-        assert_eq!(without_pictures(frame), shown(name));
+        assert_eq!(without_symbols(frame), shown(name));
         let profile = file["profiles"][0]["name"].as_str().unwrap();
-        assert_eq!(
-            without_pictures(profile),
-            format!("rank 0: {}", shown(name))
-        );
+        assert_eq!(without_symbols(profile), format!("rank 0: {}", shown(name)));
     });
 }
 
@@ -225,7 +222,7 @@ fn flame_graphs_are_pictures_and_run_nothing_but_their_own_script() {
 
 #[cfg(feature = "parquet")]
 #[test]
-fn parquet_holds_them_as_they_are() {
+fn parquet_keeps_them() {
     use crate::parquet_tables::{rows, text};
     use trace_runtime::export::parquet::{ParquetEntries, ParquetShapes};
     each_name(|name, trace| {
@@ -262,8 +259,8 @@ fn csv_has_them_in_one_field() {
     });
 }
 
-/// What could move a cursor is escaped. Spreadsheets take some first characters for a formula; a quote
-/// before them makes it text.
+/// Characters that could change a terminal are escaped. Spreadsheets take some first characters as the start
+/// of a formula; a quote before them makes them text.
 fn csv_name(name: &str) -> String {
     let name = printable(name);
     let formula = name.starts_with(['=', '+', '-', '@']);
@@ -287,7 +284,7 @@ fn reports_show_them_without_obeying_them() {
         }
         let mut columns = None;
         for line in markdown.lines() {
-            // A bar behind a backslash is text.
+            // A bar after a backslash is text.
             let bars = line
                 .replace("\\\\", "")
                 .replace("\\|", "")
@@ -306,8 +303,8 @@ fn reports_show_them_without_obeying_them() {
 }
 
 #[test]
-fn halves_of_characters_in_what_is_read_do_not_come_out_again() {
-    let trace = read::from_slice(HALVES.as_bytes()).expect("a name costs no trace");
+fn halves_of_characters_in_a_file_are_not_written_again() {
+    let trace = read::from_slice(HALVES.as_bytes()).expect("a strange name is not an error");
     let name = "half \u{fffd} of a crab \u{fffd}";
     let back = RecordedExecutionTrace::from(&trace);
     assert_eq!(back.entries[0].operation, name);
@@ -332,7 +329,7 @@ fn halves_of_characters_in_what_is_read_do_not_come_out_again() {
 }
 
 #[test]
-fn the_described_json_with_half_a_character_is_refused_with_its_place() {
+fn our_json_with_half_a_character_is_an_error_with_its_position() {
     let text = exported_text(&TraceJson, &called("crab")).replace("\"crab\"", r#""\ud83e""#);
     let error = read::from_slice(text.as_bytes()).unwrap_err();
     assert!(error.position().is_some(), "{error}");

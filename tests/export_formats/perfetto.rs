@@ -1,4 +1,4 @@
-//! Reads the packets back with a decoder of its own, which knows nothing of the writer.
+//! Reads the packets with a separate decoder that shares no code with the writer.
 
 use crate::random_trace::{exported, random_trace, two_ranks};
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ impl Message {
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     pub(crate) tracks: BTreeMap<u64, (Option<u64>, String)>,
-    /// Track, time, depth and what it says.
+    /// Track, time, depth and annotations.
     pub(crate) slices: Vec<Slice>,
     counters: Vec<(u64, u64, u64)>,
 }

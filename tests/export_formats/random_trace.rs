@@ -1,4 +1,4 @@
-//! Traces that no one would record: hostile names, overlaps, entries without a start.
+//! Random traces with hostile names, overlaps and entries without a start.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is exported in a format that can be read is read back as the trace that it was.
+//! A trace that is exported to a format that we can read is restored from it.
 
 use crate::arbitrary;
 use crate::random_trace::{exported, two_ranks};
@@ -16,8 +16,7 @@ fn read_back(exporter: &dyn Exporter, trace: &dyn TraceView) -> TraceStore {
     read::from_slice(&exported(exporter, trace)).expect("our own file")
 }
 
-/// An entry with its times rounded to nanoseconds, if they are times at all: Chrome's format has no
-/// more decimals.
+/// An entry with its times rounded to nanoseconds, if they are finite: Chrome's format has no more decimals.
 fn rounded(mut entry: RecordedTraceEntry) -> RecordedTraceEntry {
     let view = EntryView::from(&entry);
     let (start, duration) = (view.start_ns(), view.duration_ns());
@@ -58,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn any_trace_survives_the_described_json_as_it_is(trace in arbitrary::trace()) {
+    fn any_trace_survives_our_json_unchanged(trace in arbitrary::trace()) {
         let store = TraceStore::try_from(&trace).unwrap();
         for back in [read_back(&TraceJson, &trace), read_back(&TraceJson, &store)] {
             let back = RecordedExecutionTrace::from(&back);
@@ -87,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn any_recorded_trace_survives_a_chrome_trace_as_it_is(trace in recorded()) {
+    fn any_recorded_trace_survives_a_chrome_trace_unchanged(trace in recorded()) {
         let back = read_back(&ChromeTrace::new(), &trace);
         prop_assert_eq!(
             RecordedExecutionTrace::from(&back),
@@ -138,7 +137,7 @@ fn a_chrome_trace_with_rows_of_devices_is_read_back_entry_for_entry() {
 }
 
 #[test]
-fn what_an_allocator_said_is_read_back_unless_the_memory_was_left_out() {
+fn memory_events_are_read_back_unless_they_were_left_out() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(Some(1), Some(1), None);
     builder.push(&NewEntry::new("op", thread, 10, 5)).unwrap();

@@ -5,14 +5,14 @@ use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceStore};
 
 #[test]
-fn the_stream_has_the_bytes_of_the_whole() {
+fn the_export_has_the_bytes_of_to_json() {
     let trace = two_ranks();
     let text = exported_text(&TraceJson, &trace);
     assert_eq!(text, trace.to_json().unwrap() + "\n");
 }
 
 #[test]
-fn thread_names_and_memory_events_of_a_store_come_along() {
+fn thread_names_and_memory_events_of_a_store_are_written() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(Some(4), None, Some("loader"));
     builder.push(&NewEntry::new("read", thread, 0, 10)).unwrap();
@@ -33,7 +33,7 @@ fn thread_names_and_memory_events_of_a_store_come_along() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back_equal(trace in random_trace()) {
+    fn a_written_trace_is_read_back_equal(trace in random_trace()) {
         let store = TraceStore::try_from(&trace).unwrap();
         for text in [exported_text(&TraceJson, &trace), exported_text(&TraceJson, &store)] {
             prop_assert_eq!(&RecordedExecutionTrace::from_json(&text).unwrap(), &trace);

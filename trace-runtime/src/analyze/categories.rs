@@ -5,6 +5,7 @@ use super::device_time::is_accelerator;
 use super::grouping::Grouping;
 use super::nesting::{Nesting, parent_index};
 use super::op_category::OpCategory;
+use crate::analyze::intervals::add_ns;
 use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
 use std::collections::HashMap;
@@ -106,7 +107,7 @@ impl Categorised {
                 time.count += 1;
                 time.self_ns = time.self_ns.saturating_add(own);
                 whole = whole.saturating_add(own);
-                *by_op.entry((groups[index], category)).or_default() += own;
+                add_ns(by_op.entry((groups[index], category)).or_default(), own);
             }
         }
         times.retain(|time| time.count > 0);

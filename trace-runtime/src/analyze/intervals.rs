@@ -108,3 +108,16 @@ impl FromIterator<(i64, i64)> for Intervals {
         Intervals(all)
     }
 }
+/// Adds to a sum of times, without overflow.
+pub(crate) fn add_ns(sum: &mut u64, ns: u64) {
+    *sum = sum.saturating_add(ns);
+}
+
+/// Sums of times: damaged traces contain times near the largest number, and an analysis must not panic.
+pub(crate) trait SaturatingSum: Iterator<Item = u64> + Sized {
+    fn saturating_sum(self) -> u64 {
+        self.fold(0, u64::saturating_add)
+    }
+}
+
+impl<I: Iterator<Item = u64>> SaturatingSum for I {}

@@ -5,7 +5,7 @@ use crate::analyze::TraceAnalyzer;
 use crate::model::TraceView;
 use std::io::{self, Write};
 
-/// Writes what [`TraceAnalyzer::flamegraph_collapsed`] returns, each line ended.
+/// Writes the text of [`TraceAnalyzer::flamegraph_collapsed`], with a line break after each line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CollapsedStacks;
 

@@ -1,4 +1,4 @@
-//! Exports as files: whole, in parts that viewers can take, or one for each rank.
+//! Writes exports to files: one file, several that viewers can open, or one per rank.
 
 use super::Exporter;
 use super::part::TracePart;
@@ -48,7 +48,7 @@ pub fn write_with(
     write_whole(path.as_ref(), |file| fill(file))
 }
 
-/// How many events an export of a trace has, at most.
+/// The largest number of events that an export of a trace can have.
 pub fn event_count(exporter: &dyn Exporter, trace: &dyn TraceView) -> usize {
     let of_entries = trace.views().map(|view| exporter.events_of(trace, &view));
     let of_memory = trace.memory_events().map(|_| exporter.events_of_memory());
@@ -57,9 +57,9 @@ pub fn event_count(exporter: &dyn Exporter, trace: &dyn TraceView) -> usize {
 
 /// Writes a trace to as many files as its viewers need, and returns their paths.
 ///
-/// One file is called as asked; several are numbered, `trace.json` becoming `trace.1-of-3.json`. They
-/// are cut where no op runs if there is such a moment near, and keep their times, so that they line
-/// up; an op whose parent is in an earlier file stands on its own.
+/// A single file has the given name; several are numbered: `trace.json` becomes `trace.1-of-3.json`. A trace is
+/// cut where no op runs, if there is such a moment nearby. Times stay those of the whole trace, so that the
+/// parts line up. An op whose parent is in an earlier file has no parent.
 pub fn write_split(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
@@ -85,8 +85,8 @@ pub fn write_split(
     Ok(written)
 }
 
-/// Writes a file for each rank of a trace, as tools for distributed training want it, and returns
-/// their paths: `trace.json` becomes `trace.rank-0.json` and so on.
+/// Writes one file per rank, as tools for distributed training expect, and returns their paths: `trace.json`
+/// becomes `trace.rank-0.json` and so on.
 pub fn write_ranks(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
@@ -107,12 +107,11 @@ pub fn write_ranks(
     Ok(written)
 }
 
-/// Cuts a trace into stretches of at most `limit` events, but for what allocators said between two
-/// entries, which stays together.
+/// Cuts a trace into ranges of at most `limit` events. Memory events between two entries stay together.
 fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut memory = trace.memory_events().peekable();
-    // The last entry before which nothing ran, and how many events lie before it in this part.
+    // The last entry at whose start no other ran, and the number of events before it in this part.
     let (mut quiet, mut before_quiet) = (0, 0);
     let (mut from, mut events, mut last_end) = (0, 0, i64::MIN);
     for (index, view) in trace.views().enumerate() {
@@ -127,7 +126,7 @@ fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Ve
         }
         let own = exporter.events_of(trace, &view);
         if events + own > limit && index > from {
-            // Short parts would be many; better to cut through an op than to have them.
+            // A cut through an op is better than many short parts.
             let (cut, before_cut) = if quiet > from && before_quiet > limit / 2 {
                 (quiet, before_quiet)
             } else {
@@ -145,7 +144,7 @@ fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Ve
     parts
 }
 
-/// `dir/name.ext` with `.infix` before the extension of the format, or before the file's own.
+/// `dir/name.ext` with `.infix` before the format's extension, or before the file's own extension.
 fn with_infix(path: &Path, extension: &str, infix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ending = format!(".{extension}");

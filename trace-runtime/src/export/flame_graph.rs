@@ -15,7 +15,7 @@ const NOTHING: &str = "no ops were recorded 1";
 const BASE: &str = "<title>all (";
 const BASE_END: &str = ", 100%)</title>";
 
-/// Draws a flame graph: width is time, and an op is on top of the op that it ran inside of.
+/// Draws a flame graph: width is time, and an op is above the op that called it.
 ///
 /// Where a trace has accelerators, there is a tower for each of them and one for the host. Host ops that
 /// launched the work of a device are marked in its tower.

@@ -1,4 +1,4 @@
-//! The pieces of JSON text that exporters write by hand, for speed and for exact digits.
+//! Pieces of JSON text that exporters write themselves, for speed and for exact digits.
 
 use serde::Serialize;
 use std::borrow::Cow;
@@ -10,16 +10,16 @@ pub(super) fn string<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
     serde_json::to_writer(out, text).map_err(io::Error::from)
 }
 
-/// A string literal without control characters: viewers print names as they are.
+/// A string literal without control characters, because viewers print names unchanged.
 pub(super) fn printable<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
     string(out, &without_controls(text))
 }
 
-/// A value as JSON text inside a string literal, for what must be read back to the character: no
-/// control character is left, neither in the literal nor in the text.
+/// A value as JSON text inside a string literal, for values that must be restored exactly. Neither the literal
+/// nor the text in it has control characters.
 pub(super) fn nested<W: Write, T: Serialize>(out: &mut W, value: &T) -> io::Result<()> {
     let text = serde_json::to_string(value)?;
-    // JSON lets these stand as they are; they are in strings, where an escape says the same.
+    // JSON allows some control characters in strings; an escape means the same.
     if !text.contains(char::is_control) {
         return string(out, &text);
     }
@@ -34,14 +34,14 @@ pub(super) fn nested<W: Write, T: Serialize>(out: &mut W, value: &T) -> io::Resu
     string(out, &escaped)
 }
 
-/// Whether [`printable`] leaves this text as it is.
+/// True if [`printable`] does not change this text.
 pub(super) fn is_printable(text: &str) -> bool {
     matches!(without_controls(text), Cow::Borrowed(_))
 }
 
-/// The text with control characters as their pictures (`␊`), and those without one as `\u{fffd}`.
+/// The text with control characters replaced by their symbols (`␊`), or by `\u{fffd}` if they have none.
 pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
-    // Bytes first: a name with nothing outside printable ASCII is the rule.
+    // Most names are printable ASCII, which is fast to check.
     if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return Cow::Borrowed(text);
     }
@@ -57,17 +57,9 @@ pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(picture).collect())
 }
 
-/// A whole number. Formatting machinery takes longer than everything else about an event.
-pub(super) fn number<W: Write>(out: &mut W, mut number: u64) -> io::Result<()> {
-    let mut digits = [b'0'; 20];
-    let mut first = digits.len() - 1;
-    while number > 9 {
-        digits[first] += (number % 10) as u8;
-        number /= 10;
-        first -= 1;
-    }
-    digits[first] += number as u8;
-    out.write_all(&digits[first..])
+/// A whole number. `write!` would take longer than everything else in an event.
+pub(super) fn number<W: Write>(out: &mut W, number: u64) -> io::Result<()> {
+    out.write_all(itoa::Buffer::new().format(number).as_bytes())
 }
 
 /// Nanoseconds as microseconds with three decimals: exact, where a float would round.
@@ -95,7 +87,7 @@ pub(super) fn shapes<'a, W: Write>(
     out.write_all(b"]")
 }
 
-/// The comma before every item but the first.
+/// A comma before every item except the first.
 pub(super) fn comma<W: Write>(out: &mut W, index: usize) -> io::Result<()> {
     if index > 0 {
         out.write_all(b",")?;
@@ -108,19 +100,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_become_pictures_and_the_rest_stays() {
+    fn control_characters_become_symbols_and_other_text_stays() {
         assert_eq!(without_controls("a\nb\u{7f}\u{85}é🦀"), "a␊b␡\u{fffd}é🦀");
         assert!(matches!(without_controls("matmul é"), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn nested_text_is_printable_and_says_the_same() {
-        let said = "a\n\0\u{7f}\u{85}\"\\é🦀";
+    fn nested_text_is_printable_and_gives_the_same_value() {
+        let text_in = "a\n\0\u{7f}\u{85}\"\\é🦀";
         let mut out = Vec::new();
-        nested(&mut out, &said).unwrap();
+        nested(&mut out, &text_in).unwrap();
         let text: String = serde_json::from_slice(&out).unwrap();
         assert!(is_printable(&text), "{text:?}");
-        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), said);
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), text_in);
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! The memory curve that viewers draw above the rows.
 
 use super::timeline::Timeline;
-use super::tracks::Place;
+use super::tracks::Placement;
 use crate::model::{EntryView, MemoryEvent, TraceView};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// What the curve is called where no allocator was watched: without frees, what is live can only be
-/// less.
+/// The name of the curve if the allocator was not traced. Without frees it is an upper bound.
 pub(super) const OUTPUTS: &str = "output bytes (upper bound of live memory)";
 
 /// A point of a curve.
@@ -18,9 +17,9 @@ pub(super) struct Sample {
     pub(super) bytes: u64,
 }
 
-/// Adds up outputs at the moments at which the entries that made them ended.
+/// Adds up the outputs of entries, each at the end of its entry.
 ///
-/// Holds the entries that are still running, and nothing else.
+/// Holds only the entries that are still running.
 #[derive(Debug, Default)]
 pub(super) struct OutputBytes {
     running: BinaryHeap<Reverse<(u64, Option<u32>, usize)>>,
@@ -29,14 +28,14 @@ pub(super) struct OutputBytes {
 
 impl OutputBytes {
     /// Counts an entry's output from its end on.
-    pub(super) fn add(&mut self, view: &EntryView<'_>, place: Place) {
+    pub(super) fn add(&mut self, view: &EntryView<'_>, place: Placement) {
         if view.memory_bytes() > 0 {
             self.running
                 .push(Reverse((place.end_ns, view.rank(), view.memory_bytes())));
         }
     }
 
-    /// The next point up to this moment, all outputs of one rank and moment in one.
+    /// The next point up to this time. Outputs of one rank that end at the same time are one point.
     pub(super) fn next_until(&mut self, now_ns: u64) -> Option<Sample> {
         let &Reverse((time_ns, rank, _)) = self.running.peek()?;
         if time_ns > now_ns {
@@ -57,7 +56,7 @@ impl OutputBytes {
     }
 }
 
-/// What the allocator said, and where that puts the curve of the device whose memory it is.
+/// The memory events, each with the point that it adds to the curve of its device.
 pub(super) fn allocated<'a>(
     trace: &'a dyn TraceView,
     timeline: &Timeline<'a>,

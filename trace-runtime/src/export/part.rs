@@ -1,12 +1,12 @@
-//! Some of the entries of a trace, as a trace of their own.
+//! A part of a trace as a trace of its own.
 
 use crate::model::view::sealed;
 use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceStep, TraceView, Views};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Some of the entries of a trace: a stretch of it, or one rank. Steps, parents and times stay what
-/// they are in the whole, so that parts line up side by side.
+/// A range of the entries of a trace, or one rank. Steps, parents and times are those of the whole trace, so
+/// that parts line up.
 pub(super) struct TracePart<'a> {
     trace: &'a dyn TraceView,
     picked: Picked,

@@ -1,4 +1,4 @@
-//! The file format of speedscope: a profile per thread, of ops that open and close.
+//! The file format of speedscope: a profile per thread, with open and close events.
 
 use super::Exporter;
 use super::json_text::{comma, number, printable};
@@ -12,11 +12,11 @@ use std::io::{self, BufWriter, Write};
 
 /// Writes speedscope's own format: a profile per thread, in nanoseconds, a frame per op name.
 ///
-/// Ops that overlap without being inside each other go to further profiles of their thread.
+/// Ops that overlap without nesting go to additional profiles of their thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Speedscope;
 
-/// Viewers give up somewhere past this many events in one file.
+/// The number of events in one file that viewers open, approximately.
 const MAX_EVENTS: usize = 1_000_000;
 
 impl Exporter for Speedscope {
@@ -50,7 +50,7 @@ impl Exporter for Speedscope {
         Some(MAX_EVENTS)
     }
 
-    /// One opens it and one closes it.
+    /// One event opens an entry and one closes it.
     fn events_of(&self, _trace: &dyn TraceView, _entry: &EntryView<'_>) -> usize {
         2
     }
@@ -165,7 +165,7 @@ impl<'a, W: Write> File<'a, W> {
     }
 }
 
-/// One track of a thread. The first is written as it goes; what overlaps waits until that is done.
+/// One track of a thread. The first is written at once; the others are held until it is complete.
 #[derive(Debug)]
 struct Lane {
     name: String,
@@ -217,7 +217,7 @@ impl Lane {
     }
 }
 
-/// An op that opens or closes.
+/// The opening or closing of an op.
 #[derive(Debug, Clone, Copy)]
 struct Event {
     letter: char,
@@ -239,7 +239,7 @@ impl Event {
     }
 }
 
-/// The distinct names of ops, numbered as they are first seen.
+/// The distinct names of ops, numbered in order of first use.
 #[derive(Debug, Default)]
 struct Frames<'a> {
     names: Vec<Cow<'a, str>>,

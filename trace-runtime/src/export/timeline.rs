@@ -1,14 +1,14 @@
-//! The entries of a trace in the order in which a viewer meets them, on a clock that starts at zero.
+//! The entries of a trace in order of their starts, on a clock that starts at zero.
 
 use crate::analyze::thread_labels;
 use crate::model::{EntryView, TraceView};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// What must be known of a whole trace before its first entry is written.
+/// The facts about a whole trace that are needed before its first entry is written.
 ///
-/// Takes memory only for what is out of the ordinary: entries that do not come in the order of their
-/// starts, and parents that handed work to another thread.
+/// Needs memory only for unusual cases: entries that are not in order of their starts, and parents that handed
+/// work to another thread.
 pub(super) struct Timeline<'a> {
     trace: &'a dyn TraceView,
     order: Option<Vec<u32>>,
@@ -18,11 +18,11 @@ pub(super) struct Timeline<'a> {
     labels: BTreeMap<(Option<u32>, Option<u64>), String>,
 }
 
-/// An entry and its place in time, in nanoseconds since the first moment of the trace.
+/// An entry and its times, in nanoseconds since the origin of the trace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span<'a> {
     pub(super) view: EntryView<'a>,
-    /// None where it was not recorded: the entry then follows the one before it.
+    /// `None` if it was not recorded: the entry is then shown after the one before it.
     pub(super) start_ns: Option<u64>,
     pub(super) duration_ns: u64,
 }
@@ -88,8 +88,8 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// The positions of the entries of each thread, thread by thread in the order in which they are
-    /// first seen. Takes four bytes an entry where there is more than one.
+    /// The positions of the entries of each thread; threads are in order of their first entry. Needs four
+    /// bytes per entry.
     pub(super) fn by_thread(&self) -> Vec<Vec<u32>> {
         let mut numbers: HashMap<ThreadKey, usize> = HashMap::new();
         let mut threads: Vec<Vec<u32>> = Vec::new();
@@ -104,22 +104,22 @@ impl<'a> Timeline<'a> {
         threads
     }
 
-    /// The ranks of its entries; `None` stands for those without one and comes first.
+    /// The ranks of its entries; `None`, for entries without one, comes first.
     pub(super) fn ranks(&self) -> &BTreeSet<Option<u32>> {
         &self.ranks
     }
 
-    /// The moment that is written as zero: the beginning of the trace, or what was before it.
+    /// The time that is written as zero: the beginning of the trace, or an earlier event.
     pub(super) fn origin_ns(&self) -> i64 {
         self.origin_ns
     }
 
-    /// How long after the origin a moment of the trace lies.
+    /// The time from the origin to this time.
     pub(super) fn since_origin(&self, at_ns: i64) -> u64 {
         on_the_clock(at_ns).abs_diff(self.origin_ns)
     }
 
-    /// Whether the entry of this step is the parent of one on another thread.
+    /// True if the entry of this step is the parent of one on another thread.
     pub(super) fn handed_off(&self, step: usize) -> bool {
         !self.handed_off.is_empty() && self.handed_off.contains(&step)
     }
@@ -136,7 +136,7 @@ impl<'a> Timeline<'a> {
     }
 
     fn sort(&mut self) {
-        // An entry without a start stays behind the one before it.
+        // An entry without a start stays after the one before it.
         let mut last = i64::MIN;
         let starts: Vec<i64> = self
             .trace
@@ -152,17 +152,17 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// No moment lies further than 73 years from the beginning of a trace: a start beyond that is no time,
-/// and would put all others where readers that count nanoseconds in 64 bits are lost.
+/// Limits a time to 73 years from the beginning of the trace. A start beyond that is an error of the recorder,
+/// and would overflow readers that count nanoseconds in 64 bits.
 fn on_the_clock(at_ns: i64) -> i64 {
     const FURTHEST_NS: i64 = 1 << 61;
     at_ns.clamp(-FURTHEST_NS, FURTHEST_NS)
 }
 
-/// What tells one thread from all others: ranks number their threads on their own.
+/// Identifies a thread: each rank has its own thread numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ThreadKey {
-    /// An entry without a rank belongs to the first.
+    /// 0 for an entry without a rank.
     pub(super) rank: u32,
     pub(super) thread: Option<u64>,
 }
@@ -176,7 +176,7 @@ impl ThreadKey {
     }
 }
 
-/// Whether an entry ran on a device other than the host.
+/// True if an entry ran on a device other than the host.
 pub(super) fn off_host(view: &EntryView<'_>) -> bool {
     view.device_id().is_some_and(|device| device != "cpu")
 }

@@ -1,23 +1,23 @@
-//! Puts entries on tracks on which spans only ever nest, as viewers demand.
+//! Assigns entries to tracks on which spans only nest, as viewers require.
 
 use super::timeline::Span;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::hash::Hash;
 
-/// The tracks of a trace. A track belongs to a key (a thread, a device); a key has more than one
-/// only where its entries overlap without being inside each other, as those of async tasks do.
+/// The tracks of a trace. A track belongs to a key (a thread, a device). A key has more than one track only if
+/// its entries overlap without nesting, as those of async tasks do.
 #[derive(Debug)]
 pub(super) struct Tracks<K> {
     lanes: HashMap<K, Lanes>,
     track_count: u32,
 }
 
-/// An entry that asks for a place.
+/// An entry to be placed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) step: usize,
-    /// It goes inside of this one if that is still open on a track of the same key.
+    /// The entry is placed inside its parent if that is still open on a track of the same key.
     pub(super) parent: Option<usize>,
     pub(super) start_ns: Option<u64>,
     pub(super) duration_ns: u64,
@@ -34,27 +34,27 @@ impl Request {
     }
 }
 
-/// The place an entry got.
+/// The track and times of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Placement {
     /// Tracks are numbered from 0 in the order in which they are first used.
     pub(super) track: u32,
-    /// Which track of its key this is.
+    /// The number of the track among those of its key.
     pub(super) lane: u32,
     pub(super) first_on_track: bool,
-    /// Whether it lies inside its parent.
+    /// True if it is inside its parent.
     pub(super) nested: bool,
-    /// From where to its start no other entry lay inside its parent.
+    /// Start of the gap before this entry, during which only the parent ran.
     pub(super) parent_alone_from_ns: u64,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
 }
 
-/// An entry that no later entry can go inside of any more.
+/// An entry that no later entry can be inside of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Closed {
     pub(super) track: u32,
-    /// From where to its end nothing lay inside of it.
+    /// Start of the last part of the entry, during which none of its children ran.
     pub(super) alone_from_ns: u64,
     pub(super) end_ns: u64,
 }
@@ -62,10 +62,10 @@ pub(super) struct Closed {
 #[derive(Debug, Default)]
 struct Lanes {
     rows: Vec<Lane>,
-    /// Lanes with something open, by the time at which all of it will have ended.
+    /// Lanes with open entries, by the end of the last of them.
     busy: BinaryHeap<Reverse<(u64, u32)>>,
     free: BTreeSet<u32>,
-    /// The lane of each open entry outside of lane 0, which is searched first.
+    /// The lane of each open entry that is not on lane 0, which is searched first.
     lane_of: HashMap<usize, u32>,
 }
 
@@ -74,7 +74,7 @@ struct Lane {
     track: u32,
     /// Outermost first, each inside the one before it.
     open: Vec<Open>,
-    /// Where its last outermost entry ended: an entry without a start goes here.
+    /// End of its last outermost entry: an entry without a start begins here.
     cursor_ns: u64,
 }
 
@@ -82,7 +82,7 @@ struct Lane {
 struct Open {
     step: usize,
     end_ns: u64,
-    /// Where its last child ended, or it began.
+    /// End of its last child, or its start.
     cursor_ns: u64,
 }
 
@@ -94,10 +94,15 @@ impl<K: Copy + Eq + Hash> Tracks<K> {
         }
     }
 
-    /// Finds a place for an entry; what cannot be added to any more because of it goes to `closed`.
+    /// Places an entry. Entries that can no longer contain others because of it are added to `closed`.
     ///
-    /// Entries come in the order of their starts.
-    pub(super) fn place(&mut self, key: K, request: Request, closed: &mut Vec<Closed>) -> Place {
+    /// Entries must be placed in order of their starts.
+    pub(super) fn place(
+        &mut self,
+        key: K,
+        request: Request,
+        closed: &mut Vec<Closed>,
+    ) -> Placement {
         let lanes = self.lanes.entry(key).or_default();
         if let Some(place) = lanes.inside_parent(request, closed) {
             return place;
@@ -124,7 +129,7 @@ impl<K: Copy + Eq + Hash> Tracks<K> {
 }
 
 impl Lanes {
-    fn inside_parent(&mut self, request: Request, closed: &mut Vec<Closed>) -> Option<Place> {
+    fn inside_parent(&mut self, request: Request, closed: &mut Vec<Closed>) -> Option<Placement> {
         let parent = request.parent?;
         let in_lane = |lane: &Lane| lane.open.binary_search_by_key(&parent, |open| open.step);
         let (number, depth) = if let Ok(depth) = in_lane(self.rows.first()?) {
@@ -168,8 +173,7 @@ impl Lanes {
             self.busy.pop();
             self.free.insert(lane);
         }
-        // Lanes that were used again, and entries without a start that are out of order, make a free
-        // lane busy still.
+        // A lane in `free` can be busy if it was used again, or by an entry without a start.
         let free = |lane: &&u32| self.rows[**lane as usize].cursor_ns <= start;
         match self.free.iter().find(free) {
             Some(&lane) => lane,
@@ -187,7 +191,7 @@ impl Lanes {
         self.rows.len() as u32 - 1
     }
 
-    fn begin_on(&mut self, number: u32, request: Request, closed: &mut Vec<Closed>) -> Place {
+    fn begin_on(&mut self, number: u32, request: Request, closed: &mut Vec<Closed>) -> Placement {
         let lane = &mut self.rows[number as usize];
         for gone in &lane.open {
             self.lane_of.remove(&gone.step);
@@ -206,13 +210,13 @@ impl Lanes {
 }
 
 impl Lane {
-    fn open(&mut self, step: usize, lane: u32, start_ns: u64, end_ns: u64) -> Place {
+    fn open(&mut self, step: usize, lane: u32, start_ns: u64, end_ns: u64) -> Placement {
         self.open.push(Open {
             step,
             end_ns,
             cursor_ns: start_ns,
         });
-        Place {
+        Placement {
             track: self.track,
             lane,
             first_on_track: false,
@@ -247,7 +251,7 @@ mod tests {
         }
     }
 
-    /// `track` of each entry, then what closed, in order.
+    /// The track of each entry, and the ends of closed entries in order.
     fn laid_out(requests: &[Request]) -> (Vec<u32>, Vec<u64>) {
         let (mut tracks, mut closed) = (Tracks::new(), Vec::new());
         let places = requests
@@ -259,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn children_lie_inside_their_parent_and_siblings_follow_each_other() {
+    fn children_are_inside_their_parent_and_siblings_follow_each_other() {
         let (tracks, closed) = laid_out(&[
             request(0, None, 0, 100),
             request(1, Some(0), 0, 40),
@@ -272,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_without_nesting_gets_a_track_of_its_own_and_leaves_it_again() {
+    fn entries_that_overlap_without_nesting_use_another_track_for_a_while() {
         let (tracks, _) = laid_out(&[
             request(0, None, 0, 50),
             request(1, None, 10, 60),

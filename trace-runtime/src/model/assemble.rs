@@ -1,4 +1,4 @@
-//! From the rows that each thread recorded to one trace in the order in which ops began.
+//! Assembles the rows of all threads into one trace, in the order in which ops began.
 
 use super::chunk::{LONG_DURATION, NO_PARENT, SLOT_BITS};
 use super::interner::Interner;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use trace_core::__engine::rows::{OpRef, RawExtra, ThreadRows};
 use trace_core::__engine::signature::Parts;
 
-/// Puts the rows of all threads into one store. Rows are renumbered where they lie; nobody may append
+/// Assembles the rows of all threads into one store. Rows are renumbered in place, so no thread may append
 /// to them any more.
 pub(crate) fn assemble(
     threads: Vec<ThreadRows>,
@@ -73,7 +73,7 @@ pub(crate) fn entries_of(
 ) -> Vec<RecordedTraceEntry> {
     let uid = rows.uid;
     let mut store = TraceStore {
-        // Lent for as long as this takes; nothing below can fail to return them.
+        // Taken out of the interner for this call; nothing below can fail before they are put back.
         strings: std::mem::take(&mut interner.strings),
         signatures: std::mem::take(&mut interner.signatures),
         words: std::mem::take(&mut interner.words),
@@ -159,7 +159,7 @@ fn locate(key: u32) -> (usize, usize) {
     )
 }
 
-/// The common case, without a merge: where nothing was dropped, the rows keep their numbers.
+/// The common case, without a merge: if nothing was dropped, the rows keep their numbers.
 fn one_thread(store: &mut TraceStore, run: Run, (uid, extras): (u32, Vec<RawExtra>)) {
     let mut order = run.keys;
     if order.contains(&NO_ROW) {
@@ -189,7 +189,7 @@ fn one_thread(store: &mut TraceStore, run: Run, (uid, extras): (u32, Vec<RawExtr
     }
 }
 
-/// For each step of a thread, the step of the trace that it becomes, if its row is there.
+/// For each step of a thread, its step in the trace; [`NO_PARENT`] if its row is missing.
 fn number_gaps(keys: &[u32]) -> Vec<u32> {
     let mut next = 0;
     keys.iter()
@@ -221,7 +221,7 @@ fn many_threads(
     extras: Vec<(u32, Vec<RawExtra>)>,
 ) {
     tasks.keys.sort_by_key(|&key| start_of(store, key));
-    // Tasks come first, so that one that began together with its first child goes before it.
+    // Tasks come first, so that a task that began at the same time as its first child is before it.
     let mut runs = vec![tasks];
     runs.extend(threads);
     let Ordered { order, mut steps } = Ordered::of(store, &runs);
@@ -257,7 +257,7 @@ fn many_threads(
     }
 }
 
-/// The keys of several runs merged by start, and for each position of each run the step it became.
+/// The keys of several runs merged by start, and for each position of each run its step in the trace.
 struct Ordered {
     order: Vec<u32>,
     steps: Vec<Vec<u32>>,
@@ -281,7 +281,7 @@ impl Ordered {
             }
             None
         };
-        // The earliest of each run.
+        // The next row of each run.
         let mut heads: BinaryHeap<_> = (0..runs.len()).filter_map(&mut advance).collect();
         while let Some(Reverse((_, run, position))) = heads.pop() {
             steps[run][position] = order.len() as u32;
@@ -298,8 +298,8 @@ fn start_of(store: &TraceStore, key: u32) -> u64 {
     row.map_or(0, |row| row.start)
 }
 
-/// Numbers the rows of tasks. They have a step of the thread that they ended on, by which their
-/// extras know them: returned with the step they become.
+/// Numbers the rows of tasks. Returns the step in the trace by the thread and step on which a task ended:
+/// its extras have those.
 fn renumber_tasks(store: &TraceStore, tasks: &Run, steps: &[u32]) -> HashMap<(u32, u32), u32> {
     let mut numbered = HashMap::new();
     for (&key, &step) in tasks.keys.iter().zip(steps) {

@@ -1,4 +1,4 @@
-//! Putting a [`TraceStore`] together, entry by entry.
+//! Builds a [`TraceStore`] entry by entry.
 
 use super::chunk::{Chunk, LONG_DURATION, MAX_ROWS, MAX_SIGNATURES, NO_PARENT, Row, SLOT_BITS};
 use super::entry::RecordedTraceEntry;
@@ -15,7 +15,7 @@ use super::{DType, Device, OpKind, Outcome};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Puts a [`TraceStore`] together from entries that arrive in the order in which they began.
+/// Builds a [`TraceStore`] from entries in the order in which they began.
 ///
 /// ```
 /// use trace_runtime::model::{DType, NewEntry, TraceStoreBuilder, TraceView};
@@ -49,18 +49,18 @@ pub struct TraceStoreBuilder {
     words: Vec<usize>,
 }
 
-/// A thread of the trace being built, as [`TraceStoreBuilder::thread`] numbered it.
+/// A thread of the trace being built, from [`TraceStoreBuilder::thread`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadIndex(pub(super) u32);
 
-/// Where a thread's next row goes.
+/// The chunk for a thread's next row.
 #[derive(Debug, Clone, Copy, Default)]
 struct OpenChunk {
     chunk: Option<u32>,
     rows: usize,
 }
 
-/// An entry on its way into a [`TraceStoreBuilder`].
+/// An entry for [`TraceStoreBuilder::push`].
 #[derive(Debug, Clone)]
 pub struct NewEntry<'a> {
     /// The op's name.
@@ -71,9 +71,9 @@ pub struct NewEntry<'a> {
     pub start_ns: Option<i64>,
     /// How long it took, in nanoseconds.
     pub duration_ns: u64,
-    /// The index of the entry that it ran inside of, as `push` returned it.
+    /// The index of its parent, as `push` returned it.
     pub parent: Option<usize>,
-    /// What it spent its time on.
+    /// The kind of work.
     pub kind: Option<OpKind>,
     /// The instance of the op, such as the layer `layers.3.attn`.
     pub label: Option<&'a str>,
@@ -89,9 +89,9 @@ pub struct NewEntry<'a> {
     pub flops: Option<u64>,
     /// Bytes read and written.
     pub bytes_moved: Option<u64>,
-    /// Of the duration, the time in which it was suspended, in nanoseconds.
+    /// The part of the duration during which it was suspended, in nanoseconds.
     pub suspended_ns: u64,
-    /// Whatever else is known.
+    /// Other facts.
     pub meta: BTreeMap<String, String>,
 }
 
@@ -139,7 +139,8 @@ impl Default for TraceStoreBuilder {
     }
 }
 
-/// Rows of a thread's first chunk; later ones double. A trace may have thousands of short threads.
+/// Number of rows of a thread's first chunk; each later chunk has twice as many. A trace may have thousands
+/// of short threads.
 const FIRST_ROWS: usize = 16;
 
 impl TraceStoreBuilder {
@@ -148,8 +149,7 @@ impl TraceStoreBuilder {
         Self::default()
     }
 
-    /// The thread with this number and rank; a name given later than the first time is kept if there
-    /// was none.
+    /// The thread with this number and rank. A name is kept if the thread has none yet.
     pub fn thread(
         &mut self,
         id: Option<u64>,
@@ -184,7 +184,7 @@ impl TraceStoreBuilder {
 
     /// Appends an entry and returns its index, which is its step.
     ///
-    /// Fails only when the trace has more than 4 billion entries or 16 million distinct signatures.
+    /// Fails only if the trace has more than 4 billion entries or 16 million distinct signatures.
     pub fn push(&mut self, entry: &NewEntry<'_>) -> Result<usize, TraceError> {
         let signature = self.signature_id(entry)?;
         let mut extra = Extra {
@@ -225,7 +225,7 @@ impl TraceStoreBuilder {
             steps: self.steps,
         };
         if let Some(total) = self.total_us {
-            // The cell was made empty three lines ago.
+            // The cell is empty, so this cannot fail.
             let _ = store.total_us.set(total);
         }
         store
@@ -379,7 +379,7 @@ pub(super) fn ticks(start_ns: Option<i64>) -> u64 {
     })
 }
 
-/// A step as a row holds it; one that a row cannot hold goes to the extra.
+/// A step as a row stores it; a step that does not fit goes to the extra.
 pub(super) fn row_step(step: Option<usize>, extra: &mut Option<usize>) -> u32 {
     match step.map(u32::try_from) {
         Some(Ok(step)) if step != NO_PARENT => step,
@@ -398,8 +398,8 @@ pub(super) fn row_duration(duration_ns: u64, extra: &mut Extra) -> u64 {
     duration_ns
 }
 
-pub(super) fn differs(said: usize, derived: usize) -> Option<usize> {
-    (said != derived).then_some(said)
+pub(super) fn differs(given: usize, derived: usize) -> Option<usize> {
+    (given != derived).then_some(given)
 }
 
 fn differs_us(us: f64, ns: f64) -> Option<f64> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Element types, one for each tensor of an entry: a vector that needs no allocation while it is short.
+/// Element types, one for each tensor of an entry: a vector that needs no allocation if it is short.
 ///
 /// ```
 /// use trace_runtime::{DType, model::DTypes};
@@ -18,7 +18,7 @@ use std::ops::{Deref, DerefMut};
 #[derive(Clone)]
 pub struct DTypes(Held);
 
-/// An entry has a tensor or three; what an allocation costs then is most of what the entry costs.
+/// Most entries have one to three tensors; an allocation would be most of the cost of an entry.
 #[derive(Clone)]
 enum Held {
     Few(u8, [DType; FEW]),
@@ -32,12 +32,12 @@ enum Held {
 const FEW: usize = 14;
 
 impl DTypes {
-    /// None yet.
+    /// An empty list.
     pub const fn new() -> DTypes {
         DTypes(Held::Few(0, [DType::Unknown; FEW]))
     }
 
-    /// Appends one.
+    /// Appends an element type.
     pub fn push(&mut self, dtype: DType) {
         match &mut self.0 {
             Held::Few(len, few) => {
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_and_many_are_the_same_but_for_where_they_lie() {
+    fn short_and_long_lists_behave_the_same() {
         let mut dtypes = DTypes::new();
         let mut expected = Vec::new();
         for index in 0..3 * FEW {

@@ -1,4 +1,4 @@
-//! One execution of an op, owned.
+//! One execution of an op, with owned data.
 
 use super::json_struct::json_struct;
 use super::signature::elements;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 /// One execution of an op.
 ///
-/// The first eight fields are the described ones and always written to JSON; the others are left out
-/// of it while they say nothing, so that older readers and writers agree with this one.
+/// The first eight fields are always written to JSON. The others are written only if they differ from their
+/// default, and are optional when read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecordedTraceEntry {
-    /// Where this op stands in the order in which ops began.
+    /// The op's number in the order in which ops began.
     pub step: usize,
     /// The op's name.
     pub operation: String,
@@ -24,38 +24,38 @@ pub struct RecordedTraceEntry {
     pub output_shape: Vec<usize>,
     /// How long it took, in microseconds.
     pub duration_us: f64,
-    /// How many elements its outputs have together.
+    /// The number of elements of all outputs.
     pub output_elements: usize,
-    /// How many bytes its outputs take together; 8 per element where the dtype is unknown.
+    /// The bytes of all outputs; 8 per element if the dtype is unknown.
     pub memory_bytes: usize,
 
     /// When it began, in microseconds since the trace began.
     pub start_us: Option<f64>,
-    /// The thread it ran on, as numbered by the trace.
+    /// The number of the thread that it ran on.
     pub thread: Option<u64>,
-    /// The step of the op that it ran inside of.
+    /// The step of its parent: the op that called it, or that handed it to another thread.
     pub parent: Option<usize>,
-    /// What it spent its time on, where somebody said so.
+    /// The kind of work, if given.
     pub kind: Option<OpKind>,
     /// The instance of the op, such as the layer `layers.3.attn`, if it was given.
     pub label: Option<String>,
-    /// The element type of every input, in the order of `input_shapes`; empty where none is known.
+    /// The element type of every input, in the order of `input_shapes`; empty if none is known.
     pub input_dtypes: DTypes,
-    /// The element type of every output, the first one's first; empty where none is known.
+    /// The element type of every output, in order; empty if none is known.
     pub output_dtypes: DTypes,
     /// The dims of the outputs after the first.
     pub more_outputs: Vec<Vec<usize>>,
     /// How it ended.
     pub outcome: Outcome,
-    /// Floating-point operations, where given.
+    /// Floating-point operations, if given.
     pub flops: Option<u64>,
-    /// Bytes read and written, where given.
+    /// Bytes read and written, if given.
     pub bytes_moved: Option<u64>,
     /// The rank (process of a distributed job) it ran on.
     pub rank: Option<u32>,
-    /// Of the duration, the time in which an async op was suspended, in microseconds.
+    /// The part of the duration during which an async op was suspended, in microseconds.
     pub suspended_us: f64,
-    /// What `meta(…)` added.
+    /// The values of `meta(…)`.
     pub meta: BTreeMap<String, String>,
 }
 
@@ -89,7 +89,7 @@ json_struct!(RecordedTraceEntry {
 });
 
 impl RecordedTraceEntry {
-    /// An entry with a step and a name, and nothing else known.
+    /// An entry with a step and a name; everything else is unknown.
     pub fn new(step: usize, operation: impl Into<String>) -> Self {
         RecordedTraceEntry {
             step,
@@ -112,9 +112,8 @@ impl RecordedTraceEntry {
         self
     }
 
-    /// Sets the dims of its output, and with them `output_elements` and `memory_bytes`: the product
-    /// of the dims, and 8 bytes an element unless [`with_output_dtype`](Self::with_output_dtype) said
-    /// otherwise.
+    /// Sets the dims of its output. Also sets `output_elements` to their product and `memory_bytes` to the
+    /// bytes of so many elements: 8 each, unless [`with_output_dtype`](Self::with_output_dtype) set a type.
     #[must_use]
     pub fn with_output_shape(mut self, shape: Vec<usize>) -> Self {
         self.output_shape = shape;
@@ -149,7 +148,7 @@ impl RecordedTraceEntry {
         self
     }
 
-    /// Sets the step of the op that it ran inside of.
+    /// Sets the step of its parent.
     #[must_use]
     pub fn with_parent(mut self, step: usize) -> Self {
         self.parent = Some(step);
@@ -163,14 +162,14 @@ impl RecordedTraceEntry {
         self
     }
 
-    /// Sets what it spent its time on.
+    /// Sets the kind of work.
     #[must_use]
     pub fn with_kind(mut self, kind: OpKind) -> Self {
         self.kind = Some(kind);
         self
     }
 
-    /// Output elements per microsecond; 0 when it took no time.
+    /// Output elements per microsecond; 0 if it took no time.
     pub fn throughput_elements_per_us(&self) -> f64 {
         if self.duration_us < 1e-9 {
             0.0

@@ -1,11 +1,11 @@
-//! Makes the items of a long vector on several threads, each where it belongs.
+//! Makes the items of a long vector on several threads, each in its place.
 
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// As many items as `len`, each made from its index by what `maker` returns to a thread. Threads take parts of
-/// so many items until there are none left; one that cannot be started leaves its share to the others.
+/// Makes `len` items, each from its index by the function that `maker` returns to a thread. Threads take parts
+/// of so many items until none are left; if a thread cannot be started, the others do its work.
 #[allow(
     unsafe_code,
     reason = "to make items in place, without copying the vector"
@@ -54,7 +54,7 @@ mod tests {
     use super::in_parallel;
 
     #[test]
-    fn every_item_is_made_once_and_lies_where_it_belongs() {
+    fn every_item_is_made_once_and_is_in_its_place() {
         for len in [0, 1, 2, 3, 7, 64, 1000] {
             for part in [1, 2, 63, 5000] {
                 let items = in_parallel(len, part, || Box::new);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_one_part_leaves_nothing_half_made() {
+    fn a_panic_in_one_part_is_a_panic_of_the_whole() {
         let made = std::panic::catch_unwind(|| {
             in_parallel(1000, 1, || {
                 |index| {

@@ -1,7 +1,6 @@
-//! Reading and writing structs as JSON objects, without a derive.
+//! Writes structs as JSON objects and reads them, without serde's derive.
 //!
-//! `serde`'s derive would bring syn, quote and proc-macro2 back into the build that turned tracing
-//! off to be rid of them.
+//! The derive would bring syn, quote and proc-macro2 into builds that turn tracing off to avoid them.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, HashMap};
@@ -10,8 +9,8 @@ use std::marker::PhantomData;
 
 /// Writes a struct's fields as the keys of an object and reads them back.
 ///
-/// `required` keys are always written and must be there; `optional` ones are left out while they hold
-/// their default. Unknown keys are passed over: a newer writer may add some.
+/// `required` keys are always written and must be present; `optional` ones are written only if they differ
+/// from their default. Unknown keys are ignored, because a newer writer may add some.
 macro_rules! json_struct {
     ($type:ident {
         required: [$($req:ident),* $(,)?],
@@ -109,13 +108,13 @@ pub(crate) struct Wire<'a, T>(pub(crate) &'a T);
 /// A field being read.
 pub(crate) struct Read<T>(pub(crate) T);
 
-/// How a type of field looks in JSON. Differs from serde only for floats: JSON has no NaN and no
+/// The form of a field in JSON. Differs from serde only for floats: JSON has no NaN and no
 /// infinity, so those are written as the strings `"NaN"`, `"inf"` and `"-inf"`.
 pub(crate) trait OnWire: Sized {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 
-    /// What a missing required key stands for, if anything.
+    /// The value of a required key that is missing, if there is one.
     fn absent() -> Option<Self> {
         None
     }
@@ -190,7 +189,7 @@ impl OnWire for f64 {
                 Ok(value as f64)
             }
 
-            /// What `serde_json` itself writes for a NaN.
+            /// `serde_json` writes `null` for a NaN.
             fn visit_unit<E>(self) -> Result<f64, E> {
                 Ok(f64::NAN)
             }

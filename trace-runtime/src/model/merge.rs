@@ -1,4 +1,4 @@
-//! Puts the traces of the ranks of one job together, once it is known how their clocks are lined up.
+//! Merges the traces of the ranks of one job, once it is known how their clocks are lined up.
 
 use super::builder::TraceStoreBuilder;
 use super::error::{TraceError, TraceErrorKind};
@@ -71,7 +71,7 @@ pub(crate) fn ranks_of_each(traces: &[TraceStore]) -> Result<Vec<BTreeSet<u32>>,
         .collect())
 }
 
-/// For each trace the rank of its entries that name none; `None` where all name one.
+/// For each trace the rank of its entries without one; `None` if all have one.
 fn ranks_of(traces: &[TraceStore]) -> Result<Vec<Option<u32>>, TraceError> {
     let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
     let mut take = |rank: u32, index: usize| match taken.insert(rank, index) {
@@ -271,7 +271,7 @@ fn merged_facts(traces: &[TraceStore], ranks: &[Option<u32>]) -> HashMap<String,
     merged
 }
 
-/// Counts of what is missing add up.
+/// Numbers of missing events are added up.
 fn summed(key: &str, values: &[Option<&String>]) -> Option<String> {
     if !counts_missing(key) {
         return None;
@@ -307,7 +307,7 @@ mod tests {
         builder.finish()
     }
 
-    fn said(trace: &TraceStore) -> Vec<(Option<u32>, &str, i64, Option<usize>)> {
+    fn entries_of(trace: &TraceStore) -> Vec<(Option<u32>, &str, i64, Option<usize>)> {
         trace
             .views()
             .map(|view| {
@@ -323,7 +323,7 @@ mod tests {
         let b = rank(Some(2), Some("1000000000000000000"), &[("b", 20)]);
         let both = TraceStore::merge(&[a, b]).unwrap();
         assert_eq!(
-            said(&both),
+            entries_of(&both),
             [
                 (Some(2), "step", 0, None),
                 (Some(4), "step", 10, None),
@@ -343,7 +343,7 @@ mod tests {
         let b = rank(None, None, &[]);
         let both = TraceStore::merge(&[a, b]).unwrap();
         assert_eq!(
-            said(&both),
+            entries_of(&both),
             [(Some(0), "step", 0, None), (Some(1), "step", 0, None)]
         );
         assert_eq!(both.metadata()["rank.0.start_unix_ns"], "7");

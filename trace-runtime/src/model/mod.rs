@@ -1,8 +1,8 @@
-//! What a trace is. Depends on `trace_core`, and on nothing else in the crate.
+//! The data model of a trace. Depends on `trace_core`, and on nothing else in the crate.
 //!
-//! Two storages hold one: [`RecordedExecutionTrace`], which people build, read and serialise, and
-//! [`TraceStore`], which is compact. Both hand out the same [`EntryView`], and everything that reads
-//! a trace takes any [`TraceView`].
+//! There are two storages: [`RecordedExecutionTrace`], with owned entries to build and serialise, and
+//! [`TraceStore`], which is compact. Both return the same [`EntryView`], and everything that reads a trace
+//! takes any [`TraceView`].
 
 pub(crate) mod assemble;
 mod builder;

@@ -16,7 +16,7 @@ pub(crate) fn top_by<T>(items: impl Iterator<Item = (f64, T)>, n: usize) -> Vec<
     if n == 0 {
         return Vec::new();
     }
-    // The heap's top is the worst one kept.
+    // The top of the heap is the smallest one that is kept.
     let mut kept: BinaryHeap<Ranked<T>> = BinaryHeap::new();
     for (index, (key, item)) in items.enumerate() {
         let ranked = Ranked {
@@ -44,7 +44,7 @@ struct Ranked<T> {
     item: T,
 }
 
-/// The better one is the lesser.
+/// The item with the larger key compares as less.
 impl<T> Ord for Ranked<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         descending(self.key, other.key).then(other.index.cmp(&self.index))

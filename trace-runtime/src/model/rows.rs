@@ -1,4 +1,4 @@
-//! Rows whose op is named once: for readers that meet the same op many thousand times.
+//! Rows whose op is added once: for readers of files that contain the same op many thousand times.
 
 use super::builder::{
     NewEntry, ThreadIndex, TraceStoreBuilder, differs, row_duration, row_step, ticks,
@@ -10,11 +10,11 @@ use super::store::Extra;
 use super::{Outcome, TraceError, TraceErrorKind};
 use std::collections::{BTreeMap, HashMap};
 
-/// An op with its kind, device and tensors, as [`TraceStoreBuilder::signature_of`] numbered it.
+/// An op with its kind, device and tensors, from [`TraceStoreBuilder::signature_of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SignatureIndex(pub(super) u32);
 
-/// An entry on its way into a [`TraceStoreBuilder`] whose op is known there already.
+/// An entry for [`TraceStoreBuilder::push_row`], whose op was added before.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRow {
     /// Its op, kind, device and tensors.
@@ -25,20 +25,20 @@ pub struct NewRow {
     pub start_ns: i64,
     /// How long it took, in nanoseconds.
     pub duration_ns: u64,
-    /// The index of the entry that it ran inside of.
+    /// The index of its parent.
     pub parent: Option<usize>,
     /// How it ended.
     pub outcome: Outcome,
 }
 
-/// A row with all that an entry can have. Rows of this kind may arrive in any order:
-/// [`TraceStoreBuilder::sort_by_step`] puts them into theirs.
+/// A row with everything that an entry can have. These may be pushed in any order:
+/// [`TraceStoreBuilder::sort_by_step`] sorts them.
 #[derive(Debug)]
 pub(crate) struct WholeRow {
     pub(crate) signature: SignatureIndex,
     pub(crate) thread: ThreadIndex,
     pub(crate) step: usize,
-    /// A step, of an entry that may not be there.
+    /// The step of its parent, which may be missing.
     pub(crate) parent: Option<usize>,
     pub(crate) start_ns: Option<i64>,
     pub(crate) duration_ns: u64,
@@ -73,7 +73,7 @@ impl TraceStoreBuilder {
         self.append(row.thread, packed, extra).map(drop)
     }
 
-    /// Puts entries that arrived in another order into that of their steps.
+    /// Sorts the entries by their steps.
     pub(crate) fn sort_by_step(&mut self) {
         let steps: Vec<usize> = (0..self.order.len())
             .map(|index| self.step_of(index))
@@ -111,7 +111,7 @@ impl TraceStoreBuilder {
             .unwrap_or(index)
     }
 
-    /// The number of a thread, as [`thread`](Self::thread) was given it.
+    /// The number that a thread was given in [`thread`](Self::thread).
     pub(crate) fn thread_id(&self, thread: ThreadIndex) -> Option<u64> {
         self.threads[thread.0 as usize].id
     }
@@ -167,13 +167,13 @@ impl TraceStoreBuilder {
         self.append(row.thread, packed, extra)
     }
 
-    /// Says what [`TraceView::total_duration_us`](super::TraceView::total_duration_us) is, for traces
-    /// whose threads show some of the time more than once. Else it is added up.
+    /// Sets [`TraceView::total_duration_us`](super::TraceView::total_duration_us), for traces whose threads
+    /// show some of the time more than once. If it is not set, it is computed.
     pub fn total_duration_us(&mut self, total: f64) {
         self.total_us = Some(total);
     }
 
-    /// Appends what the allocator said; events arrive in the order in which they happened.
+    /// Appends an allocation or a free; they must be pushed in order of time.
     pub fn push_memory(&mut self, event: &MemoryEvent<'_>) {
         let device = self.interner.string(event.device_id);
         self.memory.push(StoredMemoryEvent {

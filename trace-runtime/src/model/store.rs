@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 pub(crate) use trace_core::__engine::rows::Thread;
 
-/// A trace in little room: 24 bytes an entry, and each distinct name, device and set of shapes once.
+/// A trace in compact form: 28 bytes per entry, and each distinct name, device and set of shapes once.
 ///
-/// The recorder fills one without copying, readers load into one, and it scales to tens of millions
-/// of entries. It hands out the same [`EntryView`] as a
+/// Use it for long traces: sessions and readers make one, and it scales to tens of millions of entries. It
+/// returns the same [`EntryView`] as a
 /// [`RecordedExecutionTrace`](super::RecordedExecutionTrace), and converts to and from it.
 #[derive(Debug, Clone, Default)]
 pub struct TraceStore {
@@ -45,7 +45,7 @@ pub(super) struct StoredChunk {
     pub(super) thread: u32,
 }
 
-/// What few entries have, and what a row has no bits for.
+/// Fields that few entries have, and values that do not fit in a row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Extra {
     pub(crate) step: Option<usize>,
@@ -60,27 +60,26 @@ pub(crate) struct Extra {
     pub(crate) meta: BTreeMap<String, String>,
 }
 
-/// The start of a row that has none.
+/// The start of a row without a start.
 pub(super) const NO_START: u64 = u64::MAX;
 
 impl TraceStore {
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// How many distinct combinations of op, kind, device and tensors there are. Signatures are
-    /// numbered from 0.
+    /// The number of distinct combinations of op, kind, device and tensors. Signatures are numbered from 0.
     pub fn signature_count(&self) -> usize {
         self.signatures.len()
     }
 
-    /// The bytes that rows, order and signatures take.
+    /// The size of rows, order, signatures and extras in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.chunks
             .iter()

@@ -8,8 +8,7 @@ use super::store::{Extra, NO_START, Thread, TraceStore};
 use super::{OpKind, Outcome};
 use std::collections::BTreeMap;
 
-/// An entry of a [`TraceStore`]; all there is to know of it is in its
-/// [`EntryView`](super::EntryView).
+/// An entry of a [`TraceStore`]; convert it to an [`EntryView`](super::EntryView) to read it.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredEntry<'a> {
     pub(super) store: &'a TraceStore,
@@ -115,7 +114,7 @@ impl<'a> StoredEntry<'a> {
         self.extra().map_or(0, |extra| extra.suspended_ns)
     }
 
-    /// The start and the suspended time as given, where nanoseconds do not say them.
+    /// The start and the suspended time in microseconds, if nanoseconds cannot express them.
     pub(super) fn given_us(&self) -> (Option<f64>, Option<f64>) {
         self.extra()
             .map_or((None, None), |extra| (extra.start_us, extra.suspended_us))
@@ -168,7 +167,7 @@ impl<'a> StoredEntry<'a> {
         self.filled_in(self.template())
     }
 
-    /// What all entries of this one's signature have in common.
+    /// The part that all entries of this signature share.
     pub(super) fn template(&self) -> RecordedTraceEntry {
         let known = self.known();
         let mut entry = RecordedTraceEntry {
@@ -184,7 +183,7 @@ impl<'a> StoredEntry<'a> {
         entry
     }
 
-    /// A template of this entry's signature, with what is the entry's own.
+    /// A template of this entry's signature, completed with the entry's own fields.
     pub(super) fn filled_in(self, template: RecordedTraceEntry) -> RecordedTraceEntry {
         let start = self.start_ns();
         let mut entry = RecordedTraceEntry {

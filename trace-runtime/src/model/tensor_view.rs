@@ -15,12 +15,12 @@ pub struct TensorView<'a> {
 }
 
 impl TensorView<'_> {
-    /// How many elements it has, saturating.
+    /// The number of elements, saturating.
     pub fn elements(&self) -> usize {
         elements(self.dims)
     }
 
-    /// How many bytes it takes, saturating; 8 per element where the dtype is unknown.
+    /// The size in bytes, saturating; 8 per element if the dtype is unknown.
     pub fn bytes(&self) -> usize {
         self.dtype.bytes(self.elements())
     }

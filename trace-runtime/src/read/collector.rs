@@ -23,7 +23,7 @@ pub(super) struct Collector {
     pub(super) places: Places,
     pub(super) memory: Vec<MemoryChange>,
     pub(super) memory_devices: Vec<String>,
-    /// Synchronisations, which tell what the runtime calls of the same correlation wait for.
+    /// Synchronisations: the stream and event that the runtime calls of the same correlation wait for.
     pub(super) syncs: Vec<SyncRow>,
     pub(super) flows: Vec<Flow>,
     /// Flow events of this crate's own exports, from an op to one that it handed to another thread.

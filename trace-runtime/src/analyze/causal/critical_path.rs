@@ -6,6 +6,7 @@ use super::longest_chain::Link;
 use super::piece::Node;
 use super::wait::WaitFor;
 use crate::analyze::device_time::is_accelerator;
+use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
@@ -125,15 +126,16 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             let (name, device) = self.name_and_device(link.node);
             let name = if name.is_empty() { OUTSIDE } else { name };
             let ns = link.length();
-            path.length_ns += ns;
-            *(if device.is_some() {
+            add_ns(&mut path.length_ns, ns);
+            let part = if device.is_some() {
                 &mut path.device_ns
             } else {
                 &mut path.host_ns
-            }) += ns;
+            };
+            add_ns(part, ns);
             let sum = ops.entry((name, device)).or_default();
             sum.0 += 1;
-            sum.1 += ns;
+            add_ns(&mut sum.1, ns);
         }
         path.ops = ops
             .into_iter()
@@ -153,7 +155,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         for pair in self.path.windows(2) {
             self.gap(&pair[0], &pair[1], |gap, ns| {
                 let sum = crossed.entry(gap).or_default();
-                sum.0 += ns;
+                add_ns(&mut sum.0, ns);
                 sum.1 += 1;
             });
         }
@@ -179,7 +181,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             let mut longest: Option<(u64, Gap)> = None;
             if let Some(before) = before {
                 self.gap(before, link, |gap, ns| {
-                    gap_ns += ns;
+                    add_ns(&mut gap_ns, ns);
                     if longest.is_none_or(|(known, _)| ns > known) {
                         longest = Some((ns, gap));
                     }
@@ -232,7 +234,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
                 let queued: u64 = self
                     .pieces_between(after.lane, start, end)
                     .map(|(_, ns)| ns)
-                    .sum();
+                    .saturating_sum();
                 if queued > 0 {
                     add(Gap::Queued, queued);
                 }

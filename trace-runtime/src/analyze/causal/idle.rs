@@ -7,6 +7,7 @@ use super::work::Work;
 use crate::analyze::communication::CommunicationRule;
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
+use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::analyze::own_time::TaskTimes;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
@@ -89,7 +90,7 @@ impl DeviceIdle {
             .causes
             .iter()
             .filter(|cause| cause.cause == class.name());
-        named.map(|cause| cause.ns).sum()
+        named.map(|cause| cause.ns).saturating_sum()
     }
 }
 
@@ -182,7 +183,7 @@ impl Device {
             self.gaps.push((self.end, start, entry));
         }
         if end > self.end {
-            self.busy_ns += end.abs_diff(start.max(self.end));
+            add_ns(&mut self.busy_ns, end.abs_diff(start.max(self.end)));
             self.end = end;
         }
     }
@@ -357,8 +358,8 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         if start < end {
             let ns = end.abs_diff(start);
             let (sum, ops) = self.sums.entry(class).or_default();
-            *sum += ns;
-            *ops.entry(name).or_default() += ns;
+            add_ns(sum, ns);
+            add_ns(ops.entry(name).or_default(), ns);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::CausalModel;
 use super::lane::LaneKind;
 use super::wait::WaitFor;
 use crate::analyze::forest::NONE;
+use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
@@ -82,14 +83,14 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         for piece in pieces {
             let Some(target) = self.wait_of(piece) else {
                 if piece.node != NONE {
-                    working += piece.length();
+                    add_ns(&mut working, piece.length());
                 }
                 continue;
             };
-            waiting += piece.length();
+            add_ns(&mut waiting, piece.length());
             let (operation, _) = self.name_and_device(piece.node);
             let sum = waits.entry((target, operation)).or_insert((0, u32::MAX, 0));
-            sum.0 += piece.length();
+            add_ns(&mut sum.0, piece.length());
             sum.2 += usize::from(sum.1 != piece.wait);
             sum.1 = piece.wait;
         }

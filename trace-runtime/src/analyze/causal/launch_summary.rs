@@ -3,6 +3,7 @@
 use super::CausalModel;
 use super::lane::LaneKind;
 use crate::analyze::forest::NONE;
+use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::{BTreeMap, HashSet};
@@ -104,12 +105,12 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
             let length = work.end.abs_diff(work.start);
             let call = launch.end.abs_diff(launch.start);
             summary.launches += 1;
-            summary.work_ns += length;
+            add_ns(&mut summary.work_ns, length);
             summary.shorter_than_launch += usize::from(length < call);
             summary.queue_max = summary.queue_max.max(queued);
             sum.queued += queued;
             if sum.calls.insert(launch.call) {
-                summary.launch_ns += call;
+                add_ns(&mut summary.launch_ns, call);
             }
             if queued == 0 {
                 summary.on_empty_queue += 1;

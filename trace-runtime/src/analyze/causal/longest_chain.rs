@@ -6,6 +6,7 @@
 use super::edge::Edge;
 use super::piece::Piece;
 use crate::analyze::forest::NONE;
+use crate::analyze::intervals::add_ns;
 
 /// A stretch of work on the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +152,7 @@ impl Walk<'_> {
             let start = state.at.map_or(piece.start, |at| at.max(piece.start));
             let end = piece.end.min(until);
             if start < end && piece.is_work() {
-                state.chain.ns += end.abs_diff(start);
+                add_ns(&mut state.chain.ns, end.abs_diff(start));
                 let last = self.links.get_mut(state.chain.link as usize);
                 match last {
                     Some(last) if state.grows && last.node == piece.node && last.end == start => {

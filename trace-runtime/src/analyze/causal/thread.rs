@@ -5,6 +5,7 @@ use super::lane::{LaneKind, Lanes};
 use super::piece::Piece;
 use super::wait::{Wait, WaitFor};
 use crate::analyze::forest::NONE;
+use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::analyze::nesting::parent_index;
 use crate::model::TraceView;
 use std::collections::{HashMap, HashSet};
@@ -76,13 +77,22 @@ pub(super) fn backward<T: TraceView + ?Sized>(
             .filter(|&lane| lane != worker && lanes.all[lane as usize].rank == rank);
         let best = others
             .map(|lane| (lane, bursts(&pieces[lane as usize], &busy)))
-            .max_by_key(|(_, bursts)| bursts.iter().map(|burst| burst.busy).sum::<u64>());
-        let total: u64 = busy.iter().map(|span| span.1.abs_diff(span.0)).sum();
+            .max_by_key(|(_, bursts)| bursts.iter().map(|burst| burst.busy).saturating_sum());
+        let total: u64 = busy
+            .iter()
+            .map(|span| span.1.abs_diff(span.0))
+            .saturating_sum();
         let Some((waiting, bursts)) = best else {
             continue;
         };
         // Threads that go on while the other one works do not wait for it.
-        if bursts.iter().map(|burst| burst.busy).sum::<u64>() * 2 <= total {
+        if bursts
+            .iter()
+            .map(|burst| burst.busy)
+            .saturating_sum()
+            .saturating_mul(2)
+            <= total
+        {
             continue;
         }
         for burst in bursts {
@@ -161,7 +171,7 @@ fn bursts(pieces: &[Piece], busy: &[(i64, i64)]) -> Vec<Burst> {
                 busy: 0,
             });
             known.end = to;
-            known.busy += to.abs_diff(from);
+            add_ns(&mut known.busy, to.abs_diff(from));
             next += 1;
         }
         found.extend(burst);

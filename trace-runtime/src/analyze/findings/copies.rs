@@ -3,6 +3,7 @@
 use super::super::op_category::OpCategory;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
+use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
 
 /// Smaller shares are not listed.
@@ -25,7 +26,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
                 .difference(&one.communication);
             alone.intersection(&window).length()
         };
-        let sum = accelerators().map(alone).sum();
+        let sum = accelerators().map(alone).saturating_sum();
         let copies = facts.tables.categorised.ops.iter().filter(|one| one.memory);
         let ops: Vec<(&str, u64)> = copies
             .map(|one| (one.operation.as_str(), mean(one.self_ns, facts.idle.len())))
@@ -37,7 +38,11 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
             .filter(|op| OpCategory::of_op(&op.0) == Some(OpCategory::Copy))
             .map(|op| (op.0.as_str(), op.1))
             .collect();
-        (ops.iter().map(|op| op.1).sum(), ops, "By category")
+        (
+            ops.iter().map(|op| op.1).saturating_sum(),
+            ops,
+            "By category",
+        )
     };
     let Some((first, _)) = ops.first() else {
         return Vec::new();

@@ -3,6 +3,7 @@
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind};
 use super::straggler::{Straggler, straggler};
+use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
 
 /// Smaller shares are not listed.
@@ -23,7 +24,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let Some((first, _)) = ops.first() else {
         return Vec::new();
     };
-    let all: u64 = ops.iter().map(|op| op.1).sum();
+    let all: u64 = ops.iter().map(|op| op.1).saturating_sum();
     let waiting = straggler(facts).map_or(0, |Straggler { cost_ns, .. }| cost_ns);
     // Time in which a rank waits for a slower one is that finding's.
     let cost_ns = all.saturating_sub(waiting);

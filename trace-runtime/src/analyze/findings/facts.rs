@@ -13,6 +13,7 @@ use super::super::trust::UntrustedOp;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
 use super::idle::{HostTimelines, IdleTime, idle_times};
 use super::synchronisations::run_dry_ns;
+use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::model::{TraceStep, TraceView};
 use crate::units::{percent, shapes};
 use std::collections::{BTreeMap, HashMap};
@@ -100,9 +101,9 @@ impl<'a> Facts<'a> {
     pub(crate) fn busy_ns(&self) -> u64 {
         let busy = self.idle.iter().map(|one| {
             let window = self.windows.get(&one.rank).map_or(0, Intervals::length);
-            window - one.idle_ns
+            window.saturating_sub(one.idle_ns)
         });
-        mean(busy.sum(), self.idle.len())
+        mean(busy.saturating_sum(), self.idle.len())
     }
 
     /// A name for a sentence: its short form, cut at the end where it is still long.
@@ -181,7 +182,7 @@ fn host_ops(
     let mut by_op: HashMap<String, u64> = HashMap::new();
     for (&rank, window) in windows {
         for (name, ns) in hosts.ops_during(rank, window) {
-            *by_op.entry(name).or_default() += ns;
+            add_ns(by_op.entry(name).or_default(), ns);
         }
     }
     let mut list: Vec<(String, u64)> = by_op
@@ -263,7 +264,7 @@ fn exposed<T: TraceView + ?Sized>(
         let window = windows.get(&rank).cloned().unwrap_or_default();
         let computing = compute.get(&rank).cloned().unwrap_or_default();
         let alone = all.intersection(&window).difference(&computing);
-        *by_op.entry(name).or_default() += alone.length();
+        add_ns(by_op.entry(name).or_default(), alone.length());
     }
     let mut list: Vec<(String, u64)> = by_op
         .into_iter()

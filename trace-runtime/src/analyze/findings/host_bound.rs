@@ -4,6 +4,7 @@ use super::super::causal::IdleClass;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind, NAMED_PARTS};
 use super::idle::IdleTime;
+use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::units::percent;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,28 +17,31 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(most) = devices.iter().rev().max_by_key(|one| one.idle_ns) else {
         return Vec::new();
     };
-    let sum = devices.iter().map(|one| one.idle_ns).sum();
+    let sum = devices.iter().map(|one| one.idle_ns).saturating_sum();
     let idle_ns = mean(sum, devices.len());
     if facts.share(idle_ns) < LEAST {
         return Vec::new();
     }
     let mut by_op: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, ns) in devices.iter().flat_map(|one| &one.host_ops) {
-        *by_op.entry(name).or_default() += ns;
+        add_ns(by_op.entry(name).or_default(), *ns);
     }
     let mut ops: Vec<(&str, u64)> = by_op
         .into_iter()
         .map(|(name, ns)| (name, mean(ns, devices.len())))
         .collect();
     ops.sort_by_key(|op| std::cmp::Reverse(op.1));
-    let in_ops: u64 = devices.iter().map(IdleTime::in_host_ops_ns).sum();
+    let in_ops: u64 = devices
+        .iter()
+        .map(IdleTime::in_host_ops_ns)
+        .saturating_sum();
     let outside_ns = idle_ns.saturating_sub(mean(in_ops, devices.len()));
     let class = |class: IdleClass| {
         let of_all = devices.iter().filter_map(|one| one.classes.get(&class));
-        mean(of_all.sum(), devices.len())
+        mean(of_all.copied().saturating_sum(), devices.len())
     };
     // The time of a launch is the host's too. A trace of a device alone does not show what the host did.
-    let by_host = class(IdleClass::NothingLaunched) + class(IdleClass::LaunchDelay);
+    let by_host = class(IdleClass::NothingLaunched).saturating_add(class(IdleClass::LaunchDelay));
     let known = !ops.is_empty();
     let kind = if known && by_host >= idle_ns / 2 {
         FindingKind::HostBound

@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind, FindingPart};
+use crate::analyze::intervals::add_ns;
 use crate::units::{percent, shapes};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,7 +40,7 @@ fn in_all<'b>(facts: &'b Facts<'_>) -> Vec<(&'b str, u64)> {
 fn while_devices_idle<'b>(facts: &'b Facts<'_>) -> Vec<(&'b str, u64)> {
     let mut by_op: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, ns) in facts.idle.iter().flat_map(|one| &one.host_ops) {
-        *by_op.entry(name).or_default() += ns;
+        add_ns(by_op.entry(name).or_default(), *ns);
     }
     by_op
         .into_iter()

@@ -6,6 +6,7 @@ use super::super::device_time::is_accelerator;
 use super::super::intervals::Intervals;
 use super::super::nesting::Nesting;
 use super::super::own_time::own_stretches;
+use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
@@ -59,7 +60,7 @@ impl<'a> HostTimelines<'a> {
         let timeline = self.0.get(&rank).map_or(&[][..], Vec::as_slice);
         let mut by_op: HashMap<&str, u64> = HashMap::new();
         for (name, ns) in during(timeline, moments) {
-            *by_op.entry(name).or_default() += ns;
+            add_ns(by_op.entry(name).or_default(), ns);
         }
         let mut ops: Vec<(String, u64)> = by_op
             .into_iter()

@@ -3,6 +3,7 @@
 use super::super::causal::LaunchSummary;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
+use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::{count, duration, percent, prose};
 
 /// Longer kernels are worth a launch.
@@ -18,9 +19,9 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     };
     let rows = || facts.tables.ops.iter().filter(|row| row.accelerator);
     let kernels: usize = rows().map(|row| row.count).sum();
-    let busy: u64 = rows().map(|row| row.self_ns).sum();
+    let busy: u64 = rows().map(|row| row.self_ns).saturating_sum();
     let idle_ns = mean(
-        facts.idle.iter().map(|one| one.idle_ns).sum(),
+        facts.idle.iter().map(|one| one.idle_ns).saturating_sum(),
         facts.idle.len(),
     );
     let per_device = kernels / facts.idle.len();
@@ -28,7 +29,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let (kernel_ns, between_ns) = (mean(busy, kernels), mean(idle_ns, per_device));
-    if kernel_ns > SHORT_NS || between_ns < 2 * kernel_ns {
+    if kernel_ns > SHORT_NS || between_ns < kernel_ns.saturating_mul(2) {
         return Vec::new();
     }
     let summaries = facts.tables.launches;

@@ -4,6 +4,7 @@ use super::super::flops::OpClass;
 use super::super::op_row::OpRow;
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind, FindingPart};
+use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::{percent, prose, rate};
 
 /// Smaller shares are not listed.
@@ -50,7 +51,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let lost = |product: &(&OpRow, u64, f64)| (product.1 as f64 * (1.0 - product.2 / best)) as u64;
     let mut slow: Vec<_> = products.iter().filter(|one| one.2 < SLOW * best).collect();
     slow.sort_by_key(|product| std::cmp::Reverse(lost(product)));
-    let cost_ns = slow.iter().map(|product| lost(product)).sum();
+    let cost_ns = slow.iter().map(|product| lost(product)).saturating_sum();
     let Some((first, _, first_rate)) = slow.first() else {
         return Vec::new();
     };

@@ -21,7 +21,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2];
     let length = slowest.length_ns();
-    let cost_ns = length - median;
+    let cost_ns = length.saturating_sub(median);
     let usual = (length as f64) < SLOW * median as f64;
     if steps.len() < LEAST_STEPS || usual || facts.share(cost_ns) < LEAST {
         return Vec::new();

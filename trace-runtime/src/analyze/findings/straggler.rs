@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
+use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::units::percent;
 use std::collections::BTreeMap;
 
@@ -51,13 +52,16 @@ pub(super) fn straggler(facts: &Facts<'_>) -> Option<Straggler> {
 fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
     let mut waits: BTreeMap<u32, u64> = BTreeMap::new();
     for (rank, ns) in facts.tables.collectives.iter().flat_map(|one| &one.wait_ns) {
-        *waits.entry(*rank).or_default() += ns;
+        add_ns(waits.entry(*rank).or_default(), *ns);
     }
     let (&last, &shortest) = waits.iter().min_by_key(|wait| wait.1)?;
     let others: Vec<(u32, u64)> = waits.into_iter().filter(|wait| wait.0 != last).collect();
-    let cost_ns = mean(others.iter().map(|wait| wait.1).sum(), others.len());
+    let cost_ns = mean(
+        others.iter().map(|wait| wait.1).saturating_sum(),
+        others.len(),
+    );
     // Ranks that take turns in being late have no straggler.
-    if shortest * 2 > cost_ns {
+    if shortest.saturating_mul(2) > cost_ns {
         return None;
     }
     let name = |rank: u32| {
@@ -96,9 +100,17 @@ fn of_devices(facts: &Facts<'_>) -> Option<Straggler> {
     let others: Vec<(String, u64)> = devices
         .iter()
         .filter(|one| one.device != slowest.device)
-        .map(|one| (one.device.clone(), most - one.compute.length()))
+        .map(|one| {
+            (
+                one.device.clone(),
+                most.saturating_sub(one.compute.length()),
+            )
+        })
         .collect();
-    let cost_ns = mean(others.iter().map(|other| other.1).sum(), others.len());
+    let cost_ns = mean(
+        others.iter().map(|other| other.1).saturating_sum(),
+        others.len(),
+    );
     // The others wait in communication: they cannot have waited for longer than it took.
     let communication = devices.iter().map(|one| one.communication.length()).max();
     if communication.is_none_or(|ns| ns < cost_ns / 2) || cost_ns < most / 5 {

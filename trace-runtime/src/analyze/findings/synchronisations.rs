@@ -3,6 +3,7 @@
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
 use super::idle::IdleTime;
+use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
 use crate::units::percent;
 use std::collections::HashMap;
@@ -11,7 +12,10 @@ use std::collections::HashMap;
 const LEAST: f64 = 0.02;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
-    let total = facts.run_dry.iter().fold(0, |sum: u64, op| sum + op.1);
+    let total = facts
+        .run_dry
+        .iter()
+        .fold(0, |sum: u64, op| sum.saturating_add(op.1));
     let Some((first, _)) = facts.run_dry.first() else {
         return Vec::new();
     };
@@ -62,7 +66,7 @@ pub(super) fn run_dry_ns<T: TraceView + ?Sized>(
             let gaps = device.idle.as_slice();
             *next = (*next).max(gaps.partition_point(|gap| gap.0 < call.start_ns));
             while let Some(gap) = gaps.get(*next).filter(|gap| gap.0 < call.end_ns()) {
-                *by_op.entry(name).or_default() += gap.1.abs_diff(gap.0);
+                add_ns(by_op.entry(name).or_default(), gap.1.abs_diff(gap.0));
                 *next += 1;
             }
         }

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind};
+use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::{count, percent};
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
@@ -9,7 +10,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let Some((overhead_ns, first)) = facts.tables.overhead_ns.zip(untrusted.first()) else {
         return Vec::new();
     };
-    let calls = untrusted.iter().map(|op| op.count as u64).sum::<u64>();
+    let calls = untrusted.iter().map(|op| op.count as u64).saturating_sum();
     let cost_ns = calls.saturating_mul(overhead_ns);
     let kind = FindingKind::TooShort;
     let mut finding = facts.finding(kind, &first.operation, cost_ns, "Too short to trust");

@@ -1,4 +1,4 @@
-//! What runs on devices, in the way in which HTA looks for it.
+//! The rows of devices, in the form that HTA expects.
 
 use super::events::{DeviceWork, Events, Kernel};
 use super::rows::{Rows, Spot};
@@ -8,8 +8,8 @@ use crate::export::tracks::Closed;
 use crate::model::{EntryView, OpKind};
 use std::io::{self, Write};
 
-/// Puts each stretch in which an entry was the innermost of its thread on the row of its device: an op
-/// around a collective does not compute while the collective runs.
+/// Shows each interval in which an entry was the innermost of its thread on the row of its device: an op that
+/// contains a collective does not compute while the collective runs.
 #[derive(Debug, Default)]
 pub(super) struct DeviceRows<'a> {
     /// The entries that are open on each row of a thread, outermost first.
@@ -19,7 +19,7 @@ pub(super) struct DeviceRows<'a> {
 }
 
 impl<'a> DeviceRows<'a> {
-    /// An entry begins: its parent no longer is the innermost.
+    /// An entry began: its parent is no longer the innermost.
     pub(super) fn begin<W: Write>(
         &mut self,
         events: &mut Events<W>,
@@ -82,7 +82,7 @@ impl<'a> DeviceRows<'a> {
             work: self.work(view),
             launched_from,
             stream,
-            // From 1, as 0 stands for an unknown partner in HTA.
+            // From 1, because HTA uses 0 for an unknown partner.
             correlation: self.stretches,
             start_ns,
             end_ns,

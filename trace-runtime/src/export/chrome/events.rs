@@ -1,7 +1,7 @@
 //! The events of a Chrome trace as text, one per line.
 
 use super::args::Args;
-use super::rows::{Row, Spot, Stream};
+use super::rows::{Spot, Stream, ViewerRow};
 use crate::analyze::PathStep;
 use crate::export::json_text::{comma, is_printable, microseconds, nested, number, printable};
 use crate::export::memory_curve::Sample;
@@ -39,7 +39,7 @@ pub(super) enum DeviceWork {
 pub(super) struct Kernel<'v, 'a> {
     pub(super) view: &'v EntryView<'a>,
     pub(super) work: DeviceWork,
-    pub(super) launched_from: Row,
+    pub(super) launched_from: ViewerRow,
     pub(super) stream: Stream,
     pub(super) correlation: usize,
     pub(super) start_ns: u64,
@@ -95,7 +95,12 @@ impl<W: Write> Events<W> {
     }
 
     /// Names a row, and its process if this is the first of it.
-    pub(super) fn name_row(&mut self, row: Row, rank: Option<u32>, label: &str) -> io::Result<()> {
+    pub(super) fn name_row(
+        &mut self,
+        row: ViewerRow,
+        rank: Option<u32>,
+        label: &str,
+    ) -> io::Result<()> {
         self.name_process(row, rank)?;
         self.begin_metadata(chrome::THREAD_NAME, row, label)?;
         self.out.write_all(b"}}")
@@ -104,7 +109,7 @@ impl<W: Write> Events<W> {
     /// Names the row of a thread; `name` is the thread's own, if it has one.
     pub(super) fn name_thread(
         &mut self,
-        row: Row,
+        row: ViewerRow,
         view: &EntryView<'_>,
         label: &str,
         name: Option<&str>,
@@ -119,7 +124,7 @@ impl<W: Write> Events<W> {
         self.out.write_all(b"}}")
     }
 
-    fn name_process(&mut self, row: Row, rank: Option<u32>) -> io::Result<()> {
+    fn name_process(&mut self, row: ViewerRow, rank: Option<u32>) -> io::Result<()> {
         if let Entry::Vacant(process) = self.processes.entry(row.pid) {
             process.insert(rank);
             let name = rank.map_or("ops".to_owned(), |rank| {
@@ -147,7 +152,12 @@ impl<W: Write> Events<W> {
     }
 
     /// A step as `torch.profiler` annotates it, which HTA and Perfetto know.
-    pub(super) fn step(&mut self, row: Row, step: &TraceStep, start_ns: u64) -> io::Result<()> {
+    pub(super) fn step(
+        &mut self,
+        row: ViewerRow,
+        step: &TraceStep,
+        start_ns: u64,
+    ) -> io::Result<()> {
         let name = format!("{}{}", text(chrome::STEP_PREFIX), step.number);
         let what = (text(chrome::ANNOTATION), "", name.as_str());
         self.complete(what, row, start_ns, step.length_ns())?;
@@ -159,7 +169,12 @@ impl<W: Write> Events<W> {
     }
 
     /// A piece of the critical path.
-    pub(super) fn critical(&mut self, row: Row, step: &PathStep, start_ns: u64) -> io::Result<()> {
+    pub(super) fn critical(
+        &mut self,
+        row: ViewerRow,
+        step: &PathStep,
+        start_ns: u64,
+    ) -> io::Result<()> {
         let what = ("critical_path", "", step.operation.as_str());
         self.complete(what, row, start_ns, step.ns)?;
         self.out.write_all(b"\"on\":")?;
@@ -223,7 +238,7 @@ impl<W: Write> Events<W> {
     /// An allocation or free, as Kineto writes it.
     pub(super) fn memory(
         &mut self,
-        row: Row,
+        row: ViewerRow,
         event: &MemoryEvent<'_>,
         time_ns: u64,
     ) -> io::Result<()> {
@@ -286,7 +301,7 @@ impl<W: Write> Events<W> {
     fn complete(
         &mut self,
         what: (&str, &str, &str),
-        row: Row,
+        row: ViewerRow,
         start_ns: u64,
         length_ns: u64,
     ) -> io::Result<()> {
@@ -332,7 +347,7 @@ impl<W: Write> Events<W> {
     }
 
     /// A metadata event up to the braces that close it.
-    fn begin_metadata(&mut self, event: &[u8], row: Row, name: &str) -> io::Result<()> {
+    fn begin_metadata(&mut self, event: &[u8], row: ViewerRow, name: &str) -> io::Result<()> {
         self.next()?;
         self.out.write_all(b"{\"ph\":\"M\",\"name\":\"")?;
         self.out.write_all(event)?;

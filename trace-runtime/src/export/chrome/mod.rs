@@ -20,18 +20,17 @@ use std::io::{self, BufWriter, Write};
 
 /// Writes a Chrome trace: a process per rank, a row per thread and per device.
 ///
-/// Each entry is a complete event with `Input Dims` and `Input type`; spans on a row only ever nest,
-/// times are exact to the nanosecond, and a parent on another thread is tied by an arrow. Control
-/// characters in names become pictures (`␊`).
+/// Each entry is a complete event with `Input Dims` and `Input type`. Spans on a row only nest, times are exact
+/// to the nanosecond, and a parent on another thread is linked by an arrow. Control characters in names become
+/// symbols (`␊`).
 ///
-/// A device other than `cpu` has rows of its own, a *stream* for each thread that uses it: there stands
-/// the innermost op of the thread, for as long as it is that, launched from its thread. HTA computes
-/// with these rows; it knows communication by the name `ncclDevKernel_…`, memory work by `Memcpy …`.
+/// A device other than `cpu` has its own rows, a *stream* for each thread that uses it. A stream shows the
+/// innermost op of the thread while it is the innermost, launched from its thread. HTA uses these rows; it
+/// recognises communication by the name `ncclDevKernel_…` and memory work by `Memcpy …`.
 ///
-/// [`read`](crate::read) brings back the trace that was written, entry for entry, with its metadata and
-/// what its allocators said. What the format cannot carry: times are rounded to whole nanoseconds, a
-/// memory event further than 73 years from the beginning is moved there, and entries come in the order
-/// of their steps.
+/// [`read`](crate::read) restores the trace that was written, entry by entry, with its metadata and memory
+/// events. The differences: times are rounded to whole nanoseconds, a memory event more than 73 years from the
+/// beginning is moved to that limit, and entries are in the order of their steps.
 #[derive(Debug, Clone)]
 pub struct ChromeTrace {
     device_rows: bool,
@@ -40,7 +39,7 @@ pub struct ChromeTrace {
 }
 
 impl ChromeTrace {
-    /// Everything but the critical path.
+    /// With everything except the critical path.
     pub fn new() -> Self {
         ChromeTrace {
             device_rows: true,
@@ -64,7 +63,7 @@ impl ChromeTrace {
         self
     }
 
-    /// Leaves the memory curve out, and with it an event per entry, and what the allocators said.
+    /// Leaves out the memory curve, which has an event per entry, and the memory events.
     #[must_use]
     pub fn without_memory(mut self) -> Self {
         self.memory = false;
@@ -78,7 +77,7 @@ impl Default for ChromeTrace {
     }
 }
 
-/// Viewers give up somewhere past this many events in one file; the names of rows are not counted.
+/// The number of events in one file that viewers open, approximately; names of rows are not counted.
 const MAX_EVENTS: usize = 1_000_000;
 
 impl Exporter for ChromeTrace {
@@ -171,8 +170,8 @@ impl Exporter for ChromeTrace {
     }
 
     fn events_of(&self, trace: &dyn TraceView, entry: &EntryView<'_>) -> usize {
-        // A stretch on a device is the work and its launch. An entry ends with one of its own, and its
-        // beginning cuts one of its parent off; under a parent elsewhere stand both ends of an arrow.
+        // An interval on a device needs two events, the work and its launch. An entry ends one of its own,
+        // and its start ends one of its parent. A parent on another thread adds two flow events.
         let stretch = |on: &EntryView<'_>| 2 * usize::from(self.device_rows && off_host(on));
         let above = entry.parent().and_then(|step| trace.index_of_step(step));
         let begins = above.map_or(0, |index| {
@@ -189,7 +188,7 @@ impl Exporter for ChromeTrace {
         1 + begins + stretch(entry) + point + critical
     }
 
-    /// What was said, and a point of the curve.
+    /// The event, and a point of the curve.
     fn events_of_memory(&self) -> usize {
         2 * usize::from(self.memory)
     }

@@ -1,12 +1,12 @@
-//! The numbers of processes and rows: what `pid`, `tid` and `stream` say.
+//! The numbers of processes and rows: `pid`, `tid` and `stream`.
 
 use crate::export::timeline::{Span, ThreadKey};
-use crate::export::tracks::{Closed, Place, Request, Tracks};
+use crate::export::tracks::{Closed, Placement, Request, Tracks};
 use std::collections::HashMap;
 
-/// Which row an event stands on.
+/// The row of an event in the viewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Row {
+pub(super) struct ViewerRow {
     pub(super) pid: u32,
     pub(super) tid: u64,
 }
@@ -14,40 +14,40 @@ pub(super) struct Row {
 /// The row of a device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stream {
-    pub(super) row: Row,
+    pub(super) row: ViewerRow,
     pub(super) number: u32,
-    /// Whether nothing was put on it yet.
+    /// True if it has no event yet.
     pub(super) first: bool,
 }
 
-/// Where an event stands: its row, and its times.
+/// The row and times of an event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
-    pub(super) row: Row,
-    pub(super) place: Place,
+    pub(super) row: ViewerRow,
+    pub(super) place: Placement,
 }
 
-/// Gives rows their numbers as they are first used.
+/// Numbers rows in order of first use.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
     tracks: Tracks<ThreadKey>,
-    threads: Vec<Row>,
-    /// A device has a row for each row of a thread that uses it: there, nothing overlaps.
-    streams: HashMap<(Row, &'a str), Stream>,
+    threads: Vec<ViewerRow>,
+    /// A device has a row for each row of a thread that uses it, so that nothing overlaps on it.
+    streams: HashMap<(ViewerRow, &'a str), Stream>,
     stream_count: HashMap<u32, u32>,
-    /// By process: the row of what its allocators said.
-    memory: HashMap<u32, Row>,
+    /// By process: the row of its memory events.
+    memory: HashMap<u32, ViewerRow>,
     /// By process: the row of its steps.
-    steps: HashMap<u32, Row>,
+    steps: HashMap<u32, ViewerRow>,
     /// By process: the row of its part of the critical path.
-    critical_path: HashMap<u32, Row>,
+    critical_path: HashMap<u32, ViewerRow>,
     next_tid: u64,
 }
 
 /// Threads keep their own number below this; all other rows are numbered from here.
 const MADE_UP_TIDS: u64 = 1_000_000_000;
 
-/// `PyTorch`'s default stream; HTA takes streams from 1 on for device work.
+/// `PyTorch`'s default stream; HTA takes streams from 1 on as device work.
 const FIRST_STREAM: u32 = 7;
 
 impl<'a> Rows<'a> {
@@ -64,17 +64,17 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Where the entry stands; what ended because of it goes to `closed`.
+    /// Places an entry; entries that ended because of it are added to `closed`.
     pub(super) fn place(&mut self, span: &Span<'a>, closed: &mut Vec<Closed>) -> Spot {
         let key = ThreadKey::of(&span.view);
         let place = self.tracks.place(key, Request::of(span), closed);
         if place.first_on_track {
             let tid = match key.thread {
-                // Perfetto takes 0 for the main thread, whatever its number.
+                // Perfetto takes 0 as the main thread of any process.
                 Some(own) if (1..MADE_UP_TIDS).contains(&own) && place.lane == 0 => own,
                 _ => self.new_tid(),
             };
-            self.threads.push(Row { pid: key.rank, tid });
+            self.threads.push(ViewerRow { pid: key.rank, tid });
         }
         Spot {
             row: self.row(place.track),
@@ -82,12 +82,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    pub(super) fn row(&self, track: u32) -> Row {
+    pub(super) fn row(&self, track: u32) -> ViewerRow {
         self.threads[track as usize]
     }
 
     /// The row of a device as this row of a thread uses it.
-    pub(super) fn stream(&mut self, thread: Row, device: &'a str) -> Stream {
+    pub(super) fn stream(&mut self, thread: ViewerRow, device: &'a str) -> Stream {
         if let Some(&stream) = self.streams.get(&(thread, device)) {
             return Stream {
                 first: false,
@@ -98,7 +98,7 @@ impl<'a> Rows<'a> {
         let number = *count;
         *count += 1;
         let stream = Stream {
-            row: Row {
+            row: ViewerRow {
                 pid: thread.pid,
                 tid: self.new_tid(),
             },
@@ -109,36 +109,36 @@ impl<'a> Rows<'a> {
         stream
     }
 
-    /// The row of what the allocators of a process said, and whether nothing was put on it yet.
-    pub(super) fn memory(&mut self, pid: u32) -> (Row, bool) {
+    /// The row of the memory events of a process, and whether it is new.
+    pub(super) fn memory(&mut self, pid: u32) -> (ViewerRow, bool) {
         if let Some(&row) = self.memory.get(&pid) {
             return (row, false);
         }
         let tid = self.new_tid();
-        let row = Row { pid, tid };
+        let row = ViewerRow { pid, tid };
         self.memory.insert(pid, row);
         (row, true)
     }
 
     /// The row of the steps of a process, and whether it is new. A row of their own, because ops may begin in one step
     /// and end in the next, and spans on one row must nest.
-    pub(super) fn steps(&mut self, pid: u32) -> (Row, bool) {
+    pub(super) fn steps(&mut self, pid: u32) -> (ViewerRow, bool) {
         if let Some(&row) = self.steps.get(&pid) {
             return (row, false);
         }
         let tid = self.new_tid();
-        let row = Row { pid, tid };
+        let row = ViewerRow { pid, tid };
         self.steps.insert(pid, row);
         (row, true)
     }
 
     /// The row of the critical path in a process, and whether it is new.
-    pub(super) fn critical_path(&mut self, pid: u32) -> (Row, bool) {
+    pub(super) fn critical_path(&mut self, pid: u32) -> (ViewerRow, bool) {
         if let Some(&row) = self.critical_path.get(&pid) {
             return (row, false);
         }
         let tid = self.new_tid();
-        let row = Row { pid, tid };
+        let row = ViewerRow { pid, tid };
         self.critical_path.insert(pid, row);
         (row, true)
     }

@@ -1,12 +1,12 @@
-//! Apache Parquet: tables that `DuckDB`, Polars, Spark and `DataFusion` query where they lie, many
-//! ranks and many runs at once.
+//! Apache Parquet: tables that `DuckDB`, Polars, Spark and `DataFusion` query directly, many ranks and
+//! runs at once.
 //!
 //! [`ParquetEntries`] has a row for each entry:
 //!
 //! | column | type | |
 //! |---|---|---|
-//! | `step` | `INT64` | where the op stands in the order in which ops began |
-//! | `parent` | `INT64`, nullable | the step of the op that it ran inside of |
+//! | `step` | `INT64` | the op's number in the order in which ops began |
+//! | `parent` | `INT64`, nullable | the step of its parent |
 //! | `in_step` | `INT64`, nullable | the number of the step of the program's loop that it belongs to |
 //! | `rank` | `INT32`, nullable | |
 //! | `thread` | `INT64`, nullable | |
@@ -20,12 +20,12 @@
 //! | `input_dtypes`, `output_dtypes` | `STRING` | `f32,bf16` |
 //! | `output_elements`, `memory_bytes` | `INT64` | |
 //! | `flops`, `bytes_moved` | `INT64`, nullable | as given |
-//! | `meta` | `STRING`, nullable | what `meta(…)` added, a JSON object |
+//! | `meta` | `STRING`, nullable | the values of `meta(…)` as a JSON object |
 //!
 //! [`ParquetShapes`] has a row for each op with the same input shapes, with the figures of
 //! [`by_shape`] under the names that they have there.
 //!
-//! Numbers that do not fit into 63 bits are written as the largest that does.
+//! Numbers above 2^63 − 1 are written as 2^63 − 1.
 //!
 //! A file for each rank is written by [`write_ranks`](super::write_ranks), or by
 //! `optrace convert trace.json -o run/entries.parquet --by-rank`. Over all of them, in `DuckDB`:

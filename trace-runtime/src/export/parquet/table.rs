@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A column: its name, what it holds, and whether a row may have nothing in it.
+/// A column: its name, its type, and whether it may be null.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
     name: &'static str,
@@ -71,12 +71,12 @@ impl Column {
     }
 }
 
-/// A row, which tells what it has in a column; nothing stands for null.
+/// A row of a table. A missing value is null.
 pub(super) trait TableRow {
     fn value(&self, column: &str) -> Option<Value<'_>>;
 }
 
-/// What one row has in one column.
+/// The value of one row in one column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value<'a> {
     Number(i64),
@@ -87,7 +87,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// A count, at most the largest signed number: not every reader has unsigned ones.
+    /// A count, limited to the largest signed number, because not every reader has unsigned ones.
     pub(super) fn count(count: impl TryInto<i64>) -> Value<'static> {
         Value::Number(count.try_into().unwrap_or(i64::MAX))
     }
@@ -209,8 +209,8 @@ fn write_group<R: TableRow>(
     Ok(())
 }
 
-/// Takes what the Parquet writer writes, which asks for a writer that can be sent to other threads;
-/// exporters do not.
+/// Buffers the output of the Parquet writer. That writer needs an output that is `Send`, which the output of an
+/// exporter need not be.
 #[derive(Debug, Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 

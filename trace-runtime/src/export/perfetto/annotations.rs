@@ -1,4 +1,4 @@
-//! What a slice of a Perfetto trace says beside its name: debug annotations, strings by number.
+//! The debug annotations of a slice in a Perfetto trace, with strings by number.
 
 use super::packets::{Packets, Pool};
 use super::protobuf::Message;
@@ -8,7 +8,7 @@ use std::io::Write;
 
 /// Collects the annotations of one slice after another.
 ///
-/// Those that follow from an entry's signature are put together once per signature.
+/// Those that depend only on an entry's signature are made once per signature.
 #[derive(Debug, Default)]
 pub(super) struct Annotations {
     by_signature: Vec<Option<Box<[Annotation]>>>,
@@ -17,7 +17,7 @@ pub(super) struct Annotations {
     common: [Option<u64>; 4],
 }
 
-/// Names that are not looked up for each slice anew.
+/// Names that most slices have, looked up once.
 #[derive(Debug, Clone, Copy)]
 enum Common {
     Step,
@@ -51,7 +51,7 @@ enum Annotation {
 }
 
 impl Annotations {
-    /// Reads what is to be said of an entry.
+    /// Collects the annotations of an entry.
     pub(super) fn read<W: Write>(&mut self, packets: &mut Packets<W>, view: &EntryView<'_>) {
         self.list.clear();
         self.common(packets, Common::Step, view.step() as u64);
@@ -90,7 +90,7 @@ impl Annotations {
         self.by_signature[signature] = Some(self.list[first..].into());
     }
 
-    /// Adds what was read to a track event.
+    /// Adds the collected annotations to a track event.
     pub(super) fn write(&self, event: &mut Message) {
         const DEBUG_ANNOTATIONS: u32 = 4;
         const NAME_IID: u32 = 1;

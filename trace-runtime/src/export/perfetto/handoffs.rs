@@ -1,21 +1,21 @@
-//! Which ops handed work to which others on another thread: the arrows of a Perfetto trace.
+//! The arrows of a Perfetto trace, from an op to the ops that it handed to another thread.
 
 use crate::export::timeline::{ThreadKey, Timeline};
 use crate::model::{EntryView, TraceView};
 use std::collections::HashMap;
 
-/// The children of ops that ran on other threads. A slice must name its arrows as it begins, before
-/// they are met, so these are kept for the whole trace.
+/// For each op its children on other threads. A slice must list its arrows at its start, before the children
+/// are written, so these are collected for the whole trace.
 #[derive(Debug)]
 pub(super) struct Handoffs {
     children: HashMap<usize, Vec<usize>>,
 }
 
-/// The arrows of one op, named after the step of the op that they point to.
+/// The arrows of one op; the number of an arrow is the step of the op that it points to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrows<'a> {
     pub(super) to: &'a [usize],
-    /// Whether one points to this op.
+    /// True if an arrow points to this op.
     pub(super) arrives: bool,
 }
 

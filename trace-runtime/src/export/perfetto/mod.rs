@@ -20,9 +20,9 @@ use std::io::{self, BufWriter, Write};
 
 /// Writes a trace for Perfetto's UI and its trace processor, with strings and shapes stored once.
 ///
-/// A group per rank, with a track for each of its threads and a memory curve; the shapes and
-/// everything else that is known of an op are arguments of its slice; a parent on another thread is
-/// tied by an arrow. Smaller and faster to load than JSON, and without a limit on its size.
+/// There is a group per rank, with a track for each of its threads and a memory curve. The shapes and all other
+/// fields of an entry are arguments of its slice. A parent on another thread is linked by an arrow. Smaller and
+/// faster to load than JSON, without a limit on its size.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PerfettoTrace {
     critical_path: bool,

@@ -7,18 +7,18 @@ use crate::export::json_text::without_controls;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Writes packets one by one, all of one sequence.
+/// Writes packets, all in one sequence.
 #[derive(Debug)]
 pub(super) struct Packets<W> {
     out: W,
     packet: Message,
     strings: HashMap<Pool, HashMap<Box<str>, u64>>,
-    /// Strings that are new in the next packet.
+    /// New strings, to be written with the next packet.
     fresh: Vec<(Pool, u64, Box<str>)>,
     begun: bool,
 }
 
-/// Strings are numbered on their own for each use; the value is the field of `InternedData`.
+/// Each pool has its own numbers; the value is the field of `InternedData`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Pool {
     Categories = 1,
@@ -27,11 +27,11 @@ pub(super) enum Pool {
     AnnotationValues = 29,
 }
 
-/// What a packet carries, by its field of `TracePacket`.
+/// The content of a packet, as the field of `TracePacket`.
 const TRACK_EVENT: u32 = 11;
 const TRACK_DESCRIPTOR: u32 = 60;
 
-/// What a track event is, by its `type`.
+/// The `type` of a track event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum EventType {
     Begin = 1,
@@ -54,7 +54,7 @@ impl<W: Write> Packets<W> {
         self.out.flush()
     }
 
-    /// The number of a string, which the next packet brings along if it is new.
+    /// The number of a string; a new string is written with the next packet.
     pub(super) fn intern(&mut self, pool: Pool, text: &str) -> u64 {
         let known = self.strings.entry(pool).or_default();
         if let Some(&id) = known.get(text) {
@@ -81,7 +81,7 @@ impl<W: Write> Packets<W> {
         })
     }
 
-    /// An event of a track; `fill` adds what is particular to it.
+    /// An event of a track; `fill` adds the fields that depend on its type.
     pub(super) fn event(
         &mut self,
         time_ns: u64,

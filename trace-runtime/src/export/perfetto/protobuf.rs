@@ -1,4 +1,4 @@
-//! As much of the protobuf wire format as a writer needs: numbers, strings, and messages in messages.
+//! The part of the protobuf wire format that the writer needs: numbers, strings and nested messages.
 
 /// A message being written.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Message {
         self.bytes.extend_from_slice(value.as_bytes());
     }
 
-    /// A message in this one, filled by `fill`.
+    /// A nested message, written by `fill`.
     pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         self.tag(field, LENGTH_DELIMITED);
         let at = self.bytes.len();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_look_as_the_format_has_them() {
+    fn fields_are_encoded_as_the_format_defines() {
         let mut message = Message::default();
         message.number(1, 300);
         message.string(2, "ab");

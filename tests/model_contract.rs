@@ -1,4 +1,4 @@
-//! The described entry and trace, to the letter.
+//! The names, fields and results of the owned entry and trace that user code relies on.
 
 use std::time::Duration;
 use trace_runtime::{DType, RecordedExecutionTrace, RecordedTraceEntry};
@@ -64,7 +64,7 @@ fn throughput_is_elements_per_microsecond_and_zero_in_no_time() {
 }
 
 #[test]
-fn an_empty_trace_has_nothing_of_anything() {
+fn every_figure_of_an_empty_trace_is_zero() {
     let trace = RecordedExecutionTrace::new();
     assert_eq!(trace.step_count(), 0);
     assert_eq!(
