@@ -28,7 +28,7 @@ fn span(view: &EntryView<'_>) -> (i64, i64) {
     (view.start_ns().unwrap(), view.end_ns().unwrap())
 }
 
-/// The same trace with times rounded down to a few dozen moments, so that they can be told one by one.
+/// The same trace with times rounded down to a few dozen moments, so that each moment can be checked.
 fn coarse(trace: &RecordedExecutionTrace) -> RecordedExecutionTrace {
     let mut coarse = trace.clone();
     for (entry, view) in coarse.entries.iter_mut().zip(trace.views()) {
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn outputs_nobody_freed_are_an_upper_bound(trace in flat_trace()) {
+    fn outputs_that_were_not_freed_are_an_upper_bound(trace in flat_trace()) {
         for memory in live_memory(&trace) {
             prop_assert!(memory.upper_bound);
             let on = trace.views().filter(|view| view.device_id() == memory.device.as_deref());
@@ -317,7 +317,7 @@ proptest! {
         prop_assert_eq!(call_tree(&trace), call_tree(&store));
         prop_assert_eq!(live_memory(&trace), live_memory(&store));
         prop_assert_eq!(trace.report(), store.report());
-        // The described totals and the tables agree.
+        // The sums in microseconds and the tables agree.
         let mut totals: HashMap<String, u64> = HashMap::new();
         for row in by_op(&trace) {
             *totals.entry(row.operation).or_default() += row.self_ns;

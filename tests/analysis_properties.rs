@@ -1,4 +1,4 @@
-//! The described analyses against the same rules written out slowly, on random traces.
+//! `TraceAnalyzer` against the same rules written out slowly, on random traces.
 
 mod random_traces;
 
@@ -17,7 +17,7 @@ fn close(a: f64, b: f64) -> bool {
 
 proptest! {
     #[test]
-    fn flat_summaries_equal_the_described_sums(trace in flat_trace()) {
+    fn flat_summaries_are_plain_sums(trace in flat_trace()) {
         let mut ops: HashMap<String, (usize, f64, usize)> = HashMap::new();
         let mut devices: HashMap<String, (usize, f64, usize)> = HashMap::new();
         for entry in &trace.entries {
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn flat_communication_and_stacks_equal_the_described_ones(
+    fn flat_communication_and_stacks_are_plain_sums(
         trace in flat_trace(),
         min_ratio in 0.0..0.5f64,
     ) {

@@ -1,4 +1,4 @@
-//! The described analyses, to the letter, on flat traces and with their edge cases.
+//! The contract of `TraceAnalyzer`: names, fields and results on flat traces, and edge cases.
 
 #![expect(clippy::float_cmp, reason = "the figures are exact")]
 
@@ -143,7 +143,7 @@ fn communication_is_found_by_name_and_ranked_by_share() {
 }
 
 #[test]
-fn every_described_and_every_widened_name_is_communication() {
+fn every_listed_name_is_communication() {
     for name in [
         "allreduce",
         "all_gather",
@@ -239,7 +239,7 @@ fn nan_and_overflow_neither_panic_nor_lead() {
 }
 
 #[test]
-fn json_of_the_described_fields_alone_is_read() {
+fn json_with_only_the_required_fields_is_read() {
     let summary: OpSummary =
         serde_json::from_str(r#"{"count":2,"total_duration_us":3.0,"total_memory_bytes":8}"#)
             .unwrap();
@@ -355,7 +355,7 @@ fn work_handed_to_another_thread_takes_nothing_from_self_time() {
 }
 
 #[test]
-fn suspended_time_is_nobodys() {
+fn suspended_time_belongs_to_no_op() {
     let mut load = entry(0, "load", 100);
     load.suspended_us = 70.0;
     let mut read = entry(1, "read", 60).with_parent(0);

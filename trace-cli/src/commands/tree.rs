@@ -64,8 +64,8 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
     };
     let line = format!("{} in ops, by caller", prose(&duration(whole)));
     output::tables(&args.layout, &line, &[table], || {
-        let nodes = shown.iter().map(|&node| node.clone()).collect();
-        serde_json::to_string_pretty(&CallTree { nodes })
+        let nodes: Vec<CallNode> = shown.iter().map(|&node| node.clone()).collect();
+        serde_json::to_string_pretty(&CallTree::from(nodes))
     })
 }
 

@@ -1,4 +1,4 @@
-//! The described analyses, on any trace.
+//! [`TraceAnalyzer`]: sums by op and device, in microseconds.
 
 use super::communication::CommunicationRule;
 use super::flamegraph;
@@ -9,7 +9,11 @@ use crate::model::order::{descending, top_by};
 use crate::model::{EntryStorage, EntryView, TraceView};
 use std::collections::HashMap;
 
-/// Derives numbers from a trace.
+/// Sums over the entries of a trace, in microseconds.
+///
+/// Use it for a few figures by name. [`by_op`](super::by_op), [`activity`](super::activity) and the other
+/// functions of [`analyze`](super) are in whole nanoseconds and answer more: shapes, percentiles, device
+/// time, overlap. [`findings`](super::findings) names what costs most.
 ///
 /// In the nested traces that `#[traced_op]` records, a total never counts a moment of one thread
 /// twice, and *self* is what is left of it without the ops inside. In a flat trace both are the plain
@@ -62,7 +66,7 @@ impl TraceAnalyzer {
             .collect()
     }
 
-    /// How long one execution of each op takes on average, in microseconds.
+    /// Mean duration of one execution of each op, in microseconds.
     ///
     /// Executions inside others of the same op count as well: this is a mean, not a share.
     pub fn avg_duration_by_op<T: TraceView + ?Sized>(trace: &T) -> HashMap<String, f64> {
@@ -88,7 +92,7 @@ impl TraceAnalyzer {
             .collect()
     }
 
-    /// How evenly the work is spread over the devices; `None` where there are fewer than two.
+    /// Time of each device and the imbalance between them; `None` for fewer than two devices.
     pub fn load_balance_metrics<T: TraceView + ?Sized>(trace: &T) -> Option<LoadBalanceMetrics> {
         let mut devices: Vec<(String, f64)> = sums_by(trace, EntryView::device_id)
             .into_iter()
@@ -165,8 +169,7 @@ impl TraceAnalyzer {
             .collect()
     }
 
-    /// The `n` entries with the longest self time, longest first: where the time itself went, not
-    /// what it went through.
+    /// The `n` entries with the longest self time, longest first.
     pub fn slowest_by_self<T: EntryStorage + ?Sized>(trace: &T, n: usize) -> Vec<T::Entry<'_>> {
         let nesting = Nesting::of(trace);
         let keyed = trace

@@ -1,4 +1,4 @@
-//! Which op calls which, with equal stacks merged.
+//! The call tree: which op ran inside which, with equal stacks merged.
 
 use super::forest::{Forest, NONE, Visit};
 use super::grouping::Grouping;
@@ -7,8 +7,9 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
-/// Every distinct stack of ops, added up over all its executions and threads.
+/// Every distinct stack of ops, with its executions on all threads added up.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct CallTree {
     /// Each node before its children, siblings by total, longest first. A list rather than nested
     /// nodes: a recursion may be as deep as the trace is long.
@@ -20,14 +21,22 @@ json_struct!(CallTree {
     optional: [],
 });
 
+/// A tree of these nodes, for example some of another one.
+impl From<Vec<CallNode>> for CallTree {
+    fn from(nodes: Vec<CallNode>) -> CallTree {
+        CallTree { nodes }
+    }
+}
+
 /// One op below one stack of ops.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct CallNode {
     /// The op's name.
     pub operation: String,
-    /// How many ops are above it.
+    /// Number of ops above it; 0 for a root.
     pub depth: usize,
-    /// How often it ran below this stack.
+    /// Number of executions below this stack.
     pub count: usize,
     /// Time spent in it, without time in which it was suspended.
     pub total_ns: u64,
@@ -40,7 +49,7 @@ json_struct!(CallNode {
     optional: [],
 });
 
-/// The call tree. Work that was handed to another thread stands below the op that handed it off.
+/// The call tree. Work that was handed to another thread is a child of the op that handed it over.
 pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
     let nesting = Nesting::of(trace);
     let mut grouping = Grouping::new();

@@ -1,9 +1,9 @@
-//! Which ops move data between devices or ranks.
+//! Which ops are communication between devices or ranks.
 
 use crate::model::{EntryView, OpKind};
 use std::collections::HashMap;
 
-/// What the name of a communication op contains, in lower case.
+/// Parts of the names of communication ops, in lower case.
 const NAME_PARTS: [&str; 12] = [
     "allreduce",
     "all_gather",
@@ -19,7 +19,7 @@ const NAME_PARTS: [&str; 12] = [
     "reducescatter",
 ];
 
-/// Tells communication from the rest, asking each name once.
+/// Decides which entries are communication, once for each name.
 #[derive(Debug, Default)]
 pub(crate) struct CommunicationRule<'a> {
     by_name: HashMap<&'a str, bool>,

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 /// collective does not compute while the collective runs. An async op counts only while it runs. When it was
 /// suspended is not recorded, so its running time counts from its start.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct DeviceActivity {
     /// The rank it belongs to.
     pub rank: Option<u32>,
@@ -76,6 +77,7 @@ impl DeviceActivity {
 
 /// What it costs that one device has more to do than the others.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Imbalance {
     /// How many devices are compared: the accelerators, or all devices where there are none.
     pub devices: usize,
@@ -94,6 +96,7 @@ json_struct!(Imbalance {
 
 /// What all devices did.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Activity {
     /// Each device of each rank, by rank and name.
     pub devices: Vec<DeviceActivity>,

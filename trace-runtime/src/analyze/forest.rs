@@ -1,11 +1,11 @@
 //! Entries as trees, walked from each root to its leaves.
 
-/// Stands for "no entry" among indices.
+/// "No entry", among indices.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The children of every entry, in the order they began.
 ///
-/// A parent's index is smaller than its children's, which keeps hostile files from making a circle.
+/// A parent's index is smaller than its children's, so there are no cycles, whatever a file contains.
 #[derive(Debug)]
 pub(crate) struct Forest<'a> {
     parent: &'a [u32],

@@ -1,4 +1,4 @@
-//! Entries put into groups by a borrowed key, and what each group adds up to.
+//! Groups of entries by a borrowed key, and the sums of each group.
 
 use super::forest::NONE;
 use super::nesting::{Nesting, active_us};
@@ -8,8 +8,8 @@ use std::hash::Hash;
 
 /// Numbers the distinct keys of entries from 0, in the order they are first seen.
 ///
-/// The key may depend on nothing but an entry's op, kind, device and tensors: where the storage
-/// numbers those combinations, the key is asked for once each.
+/// The key must depend only on an entry's op, kind, device and tensors: where the storage numbers those
+/// combinations, the key is computed once for each.
 #[derive(Debug)]
 pub(crate) struct Grouping<K> {
     keys: Vec<K>,
@@ -62,7 +62,7 @@ impl<K: Copy + Eq + Hash> Grouping<K> {
     }
 }
 
-/// What the entries of one group add up to.
+/// The sums of the entries of one group.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GroupSum {
     pub(crate) count: usize,

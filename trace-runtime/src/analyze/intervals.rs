@@ -75,7 +75,7 @@ impl Intervals {
                 }
                 from = from.max(hole_end);
                 if hole_end > end {
-                    // The next interval may lie in the same hole.
+                    // The next interval may be in the same hole.
                     break;
                 }
                 holes.next();
@@ -88,8 +88,7 @@ impl Intervals {
     }
 }
 
-/// Puts intervals together in any order; those without a length are left out, and touching ones are
-/// joined.
+/// The union of intervals in any order. Empty ones are left out, and touching ones are joined.
 impl FromIterator<(i64, i64)> for Intervals {
     fn from_iter<I: IntoIterator<Item = (i64, i64)>>(intervals: I) -> Self {
         let mut all: Vec<(i64, i64)> = intervals

@@ -1,4 +1,4 @@
-//! How much memory was live when, and which ops held it at the peak.
+//! Live memory over time, and the ops that held it at the peak.
 
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, MemoryEvent, TraceView};
@@ -6,23 +6,24 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The live memory of one device over time.
 ///
-/// Where the trace holds what the allocator said, this is exact. Elsewhere nobody knows when an output
-/// was freed: it counts from the end of its op to the end of the trace, which is an upper bound.
+/// Exact where the trace has the events of the allocator. Elsewhere it is not known when an output was
+/// freed: it counts from the end of its op to the end of the trace, which is an upper bound.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct LiveMemory {
     /// The rank the device belongs to.
     pub rank: Option<u32>,
     /// The device; `None` for outputs of ops without one.
     pub device: Option<String>,
-    /// Whether frees are unknown, so that less than this was live.
+    /// True if frees are unknown, so that less than this may have been live.
     pub upper_bound: bool,
-    /// The most that was live at one moment.
+    /// The most bytes that were live at one moment.
     pub peak_bytes: u64,
-    /// When that was first so, in nanoseconds since the trace began.
+    /// When that many were first live, in nanoseconds since the trace began.
     pub peak_at_ns: i64,
-    /// Bytes live from each moment on.
+    /// Each change: the moment in nanoseconds, and the bytes that are live from then on.
     pub curve: Vec<(i64, u64)>,
-    /// What was live at the peak, by the op that made it, largest first.
+    /// Live memory at the peak by the op that allocated it, largest first.
     pub holders: Vec<MemoryHolder>,
 }
 
@@ -33,12 +34,13 @@ json_struct!(LiveMemory {
 
 /// Memory that the outputs or allocations of one op held at the peak.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct MemoryHolder {
     /// The op; `None` for memory taken outside of ops or before the trace began.
     pub operation: Option<String>,
     /// The bytes it held.
     pub bytes: u64,
-    /// In how many pieces; 0 where they were not seen.
+    /// Number of blocks; 0 where their allocation was not recorded.
     pub blocks: usize,
 }
 
@@ -51,16 +53,18 @@ json_struct!(MemoryHolder {
 ///
 /// Outputs of entries without a start count as made at the beginning.
 pub fn live_memory<T: TraceView + ?Sized>(trace: &T) -> Vec<LiveMemory> {
-    let mut told: BTreeMap<(Option<u32>, &str), Vec<MemoryEvent<'_>>> = BTreeMap::new();
+    let mut by_device: BTreeMap<(Option<u32>, &str), Vec<MemoryEvent<'_>>> = BTreeMap::new();
     for event in trace.memory_events() {
-        told.entry((event.rank, event.device_id))
+        by_device
+            .entry((event.rank, event.device_id))
             .or_default()
             .push(event);
     }
-    if told.is_empty() {
+    if by_device.is_empty() {
         return from_outputs(trace);
     }
-    told.into_iter()
+    by_device
+        .into_iter()
         .map(|((rank, device), mut events)| {
             events.sort_by_key(|event| event.at_ns);
             from_events(trace, rank, device, &events)

@@ -1,4 +1,4 @@
-//! What a machine can do at most: said, carried by a trace, or measured.
+//! Peak FLOP/s and memory bandwidth of a machine: given, from a trace, or measured.
 
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
@@ -6,7 +6,7 @@ use crate::model::wire::metadata::{PEAK_BYTES_PER_S, PEAK_FLOPS_PER_S};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// What a machine can do at most.
+/// Peak FLOP/s and memory bandwidth of a machine, for the roofline.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MachinePeaks {
     /// Floating-point operations per second.
@@ -24,8 +24,8 @@ impl MachinePeaks {
     /// The peaks that a trace carries under `peak_flops_per_s` and `peak_bytes_per_s`.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Option<MachinePeaks> {
         let number = |key: &str| {
-            let said: f64 = trace.metadata().get(key)?.trim().parse().ok()?;
-            (said.is_finite() && said > 0.0).then_some(said)
+            let value: f64 = trace.metadata().get(key)?.trim().parse().ok()?;
+            (value.is_finite() && value > 0.0).then_some(value)
         };
         Some(MachinePeaks {
             flops_per_s: number(PEAK_FLOPS_PER_S)?,
@@ -33,11 +33,11 @@ impl MachinePeaks {
         })
     }
 
-    /// Measures what `threads` threads of this machine reach together, in some tens of milliseconds:
+    /// Measures what `threads` threads of this machine reach together. Takes some tens of milliseconds:
     /// multiplications and additions of `f32` in registers, and copies of more memory than caches hold.
     ///
-    /// It is what this build reaches: compiled for a generic processor it stays below what code for
-    /// this one could do. `now` tells the time since any fixed moment; the library reads no clock here.
+    /// A build for a generic processor stays below what code for this processor could reach. `now` returns
+    /// the time since any fixed moment; the library reads no clock here.
     ///
     /// ```no_run
     /// use std::time::Instant;

@@ -1,9 +1,24 @@
 //! Numbers derived from a trace: by op and shape, by device, by rank, by stack, over time.
 //!
-//! Every analysis takes any [`TraceView`](crate::TraceView), so a trace that was read from a file is
-//! as good as a live one; nothing here knows how a trace was recorded. [`TraceAnalyzer`] holds the
-//! described analyses, in microseconds; the functions beside it answer in whole nanoseconds, and with
-//! unions of intervals rather than sums where things overlap.
+//! Every analysis takes any [`TraceView`](crate::TraceView): a trace from a file gives the same results as
+//! a live one.
+//!
+//! | question | function |
+//! |---|---|
+//! | what costs most, and what to try | [`findings`] |
+//! | time, FLOP/s and bytes by op, or by op and shapes | [`by_op`], [`by_shape`] |
+//! | the same in a few sums, in microseconds | [`TraceAnalyzer`] |
+//! | device time of host ops | [`device_times`] |
+//! | time by category of work | [`categories`] |
+//! | busy, idle and exposed time of devices | [`activity`] |
+//! | what waited for what | [`CausalModel`] |
+//! | who called whom | [`call_tree`] |
+//! | collectives across ranks | [`collectives`] |
+//! | live memory | [`live_memory`] |
+//! | the change between traces | [`diff`] |
+//!
+//! Times are whole nanoseconds, except in [`TraceAnalyzer`]. Where things overlap, the length of the union
+//! of intervals counts, not the sum.
 
 mod analyzer;
 mod call_tree;

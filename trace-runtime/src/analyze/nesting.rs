@@ -1,4 +1,4 @@
-//! Which entry runs inside which on its thread, and what is left of its time without the inner ones.
+//! Which entry runs inside which on its thread, and the self times that follow.
 
 use super::forest::{Forest, NONE, Visit};
 use crate::model::{EntryView, TraceView};
@@ -100,7 +100,7 @@ impl Nesting {
     }
 }
 
-/// The index of the entry's parent, wherever it ran. One that did not begin before it is none.
+/// The index of the entry's parent, on whichever thread. `None` if the parent did not begin before it.
 pub(crate) fn parent_index<T: TraceView + ?Sized>(
     trace: &T,
     index: usize,

@@ -104,7 +104,7 @@ json_struct!(OpRow {
 });
 
 impl OpRow {
-    /// Time on the device that the row stands for: its own on a device, else what it launched there.
+    /// Device time of the row: its own total on a device, else the device time of what it launched.
     /// `None` for a host op that launched nothing.
     pub fn device_ns(&self) -> Option<u64> {
         let ns = if self.accelerator {

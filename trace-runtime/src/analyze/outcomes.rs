@@ -1,23 +1,24 @@
-//! Which ops did not end well.
+//! Ops that failed, panicked, were cancelled or did not finish.
 
 use crate::model::json_struct::json_struct;
 use crate::model::{Outcome, TraceView};
 use std::collections::BTreeMap;
 
-/// How often an op ended in each way.
+/// Number of executions of an op by outcome.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct OpOutcomes {
     /// The op's name.
     pub operation: String,
-    /// Executions in all.
+    /// All executions.
     pub count: usize,
-    /// It returned an error, or `None`.
+    /// Executions that returned `Err` or `None`.
     pub errors: usize,
-    /// It panicked.
+    /// Executions that panicked.
     pub panics: usize,
-    /// Its future was dropped before it was done.
+    /// Executions whose future was dropped before it was done.
     pub cancelled: usize,
-    /// It was still running when the recording was read.
+    /// Executions that were still running when the recording was read.
     pub unfinished: usize,
 }
 
@@ -27,13 +28,13 @@ json_struct!(OpOutcomes {
 });
 
 impl OpOutcomes {
-    /// Executions that did not end well.
+    /// Executions with any other outcome than success.
     pub fn not_ok(&self) -> usize {
         self.errors + self.panics + self.cancelled + self.unfinished
     }
 }
 
-/// The ops of which some execution did not end well, the most frequent first.
+/// The ops with executions that did not succeed, most of those first.
 pub fn outcomes<T: TraceView + ?Sized>(trace: &T) -> Vec<OpOutcomes> {
     let mut failed: BTreeMap<&str, OpOutcomes> = BTreeMap::new();
     for view in trace.views() {

@@ -1,4 +1,4 @@
-//! When each entry was the innermost of its thread.
+//! The stretches of time in which each entry was the innermost of its thread.
 
 use super::forest::{Forest, Visit};
 use super::nesting::{Nesting, active_ns, parent_index};

@@ -1,10 +1,10 @@
-//! What tells the rows of an op table apart.
+//! Keys of the rows of op tables.
 
 use super::device_time::is_accelerator;
 use crate::model::EntryView;
 use std::hash::{Hash, Hasher};
 
-/// What tells rows apart.
+/// The key of a row: entries with equal keys are in one row.
 pub(crate) trait RowKey: Copy + Eq + Hash {
     fn operation(&self) -> &str;
     fn accelerator(&self) -> bool;
@@ -28,7 +28,7 @@ impl RowKey for ByOp<'_> {
     }
 }
 
-/// Any entry of the row stands for its op and shapes, so that no shape is copied to compare it.
+/// Op and shapes, borrowed from any entry of the row, so that shapes are compared without a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct ByShape<'a>(pub(crate) EntryView<'a>);
 

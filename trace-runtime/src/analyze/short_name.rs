@@ -138,7 +138,7 @@ fn without_namespaces(arguments: &str) -> String {
     kept
 }
 
-/// Words of template arguments that do not tell one kernel from another.
+/// Words of template arguments that are the same in most kernels.
 const NOISE: &str = "anonymous array at auto bfloat16 bool c10 char const cuda detail double false float float2 float4 half2 \
     func_wrapper_t gpu_kernel_impl gpu_kernel_impl_nocast half int int8_t int16_t int32_t int64_t lambda \
     long memory namespace native operator short size_t std true type uint8_t uint16_t uint32_t uint64_t \

@@ -1,14 +1,17 @@
-//! What the described analyses answer with.
+//! Results of [`TraceAnalyzer`](super::TraceAnalyzer), in microseconds.
 
 use crate::model::json_struct::json_struct;
 
-/// The executions of one op, added up.
+/// The executions of one op, added up, in microseconds.
+///
+/// By name alone: all shapes, and host and device together. [`OpRow`](super::OpRow) has them apart, in
+/// nanoseconds, with percentiles, FLOPs and device time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpSummary {
-    /// How often it ran.
+    /// Number of executions.
     pub count: usize,
-    /// Time spent in it, in microseconds. Where it runs inside itself only the outermost execution
-    /// counts, and a suspended async op does not.
+    /// Time spent in it, in microseconds. Of executions inside each other only the outermost counts; time
+    /// in which an async op was suspended does not count.
     pub total_duration_us: f64,
     /// The bytes of all its outputs; saturating.
     pub total_memory_bytes: usize,
@@ -21,10 +24,10 @@ json_struct!(OpSummary {
     optional: [self_duration_us],
 });
 
-/// The ops of one device, added up.
+/// The ops of one device, added up, in microseconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeviceSummary {
-    /// How many entries ran on it.
+    /// Number of entries on it.
     pub op_count: usize,
     /// Time spent in its ops, in microseconds. An op inside another one of the same thread and device
     /// adds nothing.
@@ -50,9 +53,9 @@ pub struct CommunicationBottleneck {
     pub total_duration_us: f64,
     /// That time as a share of the trace's total.
     pub ratio_of_total: f64,
-    /// How often it ran.
+    /// Number of executions.
     pub call_count: usize,
-    /// Of the time, what was spent in no op inside of it, in microseconds.
+    /// Of that time, the time spent in no op inside of it, in microseconds.
     pub self_duration_us: f64,
 }
 
@@ -61,18 +64,18 @@ json_struct!(CommunicationBottleneck {
     optional: [self_duration_us],
 });
 
-/// How evenly the work is spread over the devices.
+/// Time of each device, and how far the busiest is above the mean.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadBalanceMetrics {
-    /// How many devices ran something.
+    /// Number of devices with entries.
     pub device_count: usize,
     /// The totals of all devices added up, in microseconds.
     pub total_duration_us: f64,
-    /// What each device would take if all took the same, in microseconds.
+    /// The total divided by the number of devices, in microseconds.
     pub ideal_duration_us: f64,
-    /// What the busiest device takes, in microseconds.
+    /// The total of the busiest device, in microseconds.
     pub max_duration_us: f64,
-    /// By how much the busiest device exceeds the ideal, as a share of the ideal: 0 is even.
+    /// `(max − ideal) / ideal`: 0 if all devices take the same time.
     pub imbalance_ratio: f64,
     /// The total of each device in microseconds, by name.
     pub per_device_duration_us: Vec<(String, f64)>,

@@ -1,18 +1,19 @@
-//! Which ops are too short for their figures to mean much.
+//! Ops that are too short compared with the cost of recording them.
 
 use super::op_row::OpRow;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata::OVERHEAD_NS;
 
-/// An op whose typical execution is not long beside the cost of recording it.
+/// An op whose median duration is less than ten times the cost of recording it.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct UntrustedOp {
     /// The op's name.
     pub operation: String,
-    /// How often it ran.
+    /// Number of executions.
     pub count: usize,
-    /// Its median duration.
+    /// Its median duration in nanoseconds.
     pub p50_ns: u64,
     /// What recording one op costs, as a share of that.
     pub overhead_share: f64,
@@ -23,10 +24,10 @@ json_struct!(UntrustedOp {
     optional: [],
 });
 
-/// What recording one op costs in this trace, if its recorder said so.
+/// Cost of recording one op in this trace in nanoseconds; `None` if the recorder did not measure it.
 pub fn overhead_ns<T: TraceView + ?Sized>(trace: &T) -> Option<u64> {
-    let said: f64 = trace.metadata().get(OVERHEAD_NS)?.trim().parse().ok()?;
-    (said > 0.0).then_some(said as u64)
+    let value: f64 = trace.metadata().get(OVERHEAD_NS)?.trim().parse().ok()?;
+    (value > 0.0).then_some(value as u64)
 }
 
 /// The ops whose median duration is below ten times the cost of recording them, most frequent first.

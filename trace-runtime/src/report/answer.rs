@@ -27,7 +27,7 @@ pub(super) fn line(report: &Report, compiled_out: bool) -> String {
     }
     match report.ops.first().filter(|row| row.self_ns > 0) {
         Some(longest) => format!(
-            "no op stands out: the longest is {} with {} of the time in ops",
+            "no op takes much of the time; the longest is {} with {} of the time in ops",
             fit(&printable(&longest.operation), 40),
             percent(longest.self_ns as f64 / report.total_ns.max(1) as f64)
         ),

@@ -57,17 +57,17 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// Where the time went, in one line.
+    /// The headline: the sentences of the first findings.
     pub answer: String,
     /// What costs time, ranked by what could be won. The answer is made of the first ones.
     pub findings: Findings,
-    /// What a reader must know before trusting the figures: dropped entries, compiled-out tracing.
+    /// Facts that limit what the figures mean: dropped entries, compiled-out tracing.
     pub notes: Vec<String>,
-    /// How many entries there are.
+    /// Number of entries.
     pub entries: usize,
-    /// On how many threads.
+    /// Number of threads with entries.
     pub threads: usize,
-    /// Of how many ranks; 0 where ranks are unknown.
+    /// Number of ranks; 0 where ranks are unknown.
     pub ranks: usize,
     /// Time spent in ops: every op's self time added up.
     pub total_ns: u64,
@@ -77,7 +77,7 @@ pub struct Report {
     pub dropped: u64,
     /// Entries that sampling left out.
     pub sampled_out: u64,
-    /// What recording one op costs, where measured.
+    /// Cost of recording one op in nanoseconds, where measured.
     pub overhead_ns: Option<u64>,
     /// A row for each op.
     pub ops: Vec<OpRow>,
@@ -99,7 +99,7 @@ pub struct Report {
     pub critical_path: CriticalPath,
     /// Live memory of each device whose frees are recorded; curves are thinned out to some hundred points.
     pub memory: Vec<LiveMemory>,
-    /// Ops that did not end well.
+    /// Ops with executions that did not succeed.
     pub outcomes: Vec<OpOutcomes>,
     /// Ops too short to trust.
     pub untrusted: Vec<UntrustedOp>,
@@ -280,7 +280,7 @@ impl Report {
         op_csv(&self.shapes)
     }
 
-    /// The tables of the report, with up to `rows` rows each; those with nothing to say are left out.
+    /// The tables of the report, with up to `rows` rows each; empty ones are left out.
     pub fn tables(&self, rows: usize) -> Vec<Table> {
         sections::all(self, rows)
     }

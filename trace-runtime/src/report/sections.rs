@@ -192,7 +192,7 @@ fn memory(report: &Report, names: &ShortNames, limit: usize) -> Table {
 
 fn outcomes(report: &Report, limit: usize) -> Table {
     let columns = vec![
-        Column::name("op that did not end well"),
+        Column::name("op that did not succeed"),
         Column::number("calls", 0),
         Column::number("errors", 0),
         Column::number("panics", 0),

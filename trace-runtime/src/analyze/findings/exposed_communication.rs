@@ -61,6 +61,6 @@ fn collective_in(name: &str) -> Option<&'static str> {
     let found = names
         .into_iter()
         .find(|one| lower.contains(&one.to_ascii_lowercase()))?;
-    // A name that is no more than the collective needs no translation.
+    // A name that is just the collective is shown as it is.
     (lower.len() > found.len()).then_some(found)
 }

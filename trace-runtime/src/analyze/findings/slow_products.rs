@@ -11,7 +11,7 @@ use crate::units::{percent, prose, rate};
 const LEAST: f64 = 0.03;
 /// A product that reaches this part of the best one's FLOP/s is not slow.
 const SLOW: f64 = 0.25;
-/// A product below this share of the time is no measure of what the machine can do.
+/// A product needs this share of the time before its rate counts as what the machine can do.
 const MEASURE: f64 = 0.01;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
