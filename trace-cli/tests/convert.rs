@@ -107,9 +107,9 @@ fn mistakes_in_options_are_reported_before_the_trace_is_read() {
     let folder = Folder::new();
     let missing = within(&folder, "missing.json");
     for (output, expected) in [
-        ("t.xyz", "choose one with `--to`"),
+        ("t.xyz", "choose a format with `--to`"),
         ("t", "`.pftrace`"),
-        ("t.gz", "its ending is not that of a format"),
+        ("t.gz", "is not that of a format"),
         ("t.json.zst", "use the ending `.gz`"),
     ] {
         let path = within(&folder, output);

@@ -6,10 +6,7 @@ use crate::{input, output};
 use clap::ValueEnum;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use trace_runtime::export::{
-    self, ChromeTrace, CollapsedStacks, CsvTable, Exporter, FlameGraph, Gzip, PerfettoTrace,
-    Speedscope, TraceJson,
-};
+use trace_runtime::export::{self, ChromeTrace, Exporter, FileFormat, Gzip, PerfettoTrace};
 use trace_runtime::model::TraceErrorKind;
 use trace_runtime::{TraceError, TraceStore};
 
@@ -65,6 +62,22 @@ pub(crate) enum TraceFormat {
     ParquetShapes,
 }
 
+impl From<TraceFormat> for FileFormat {
+    fn from(format: TraceFormat) -> FileFormat {
+        match format {
+            TraceFormat::Json => FileFormat::Json,
+            TraceFormat::Chrome => FileFormat::Chrome,
+            TraceFormat::Perfetto => FileFormat::Perfetto,
+            TraceFormat::Speedscope => FileFormat::Speedscope,
+            TraceFormat::Collapsed => FileFormat::Collapsed,
+            TraceFormat::Svg => FileFormat::Svg,
+            TraceFormat::Csv => FileFormat::Csv,
+            TraceFormat::Parquet => FileFormat::Parquet,
+            TraceFormat::ParquetShapes => FileFormat::ParquetShapes,
+        }
+    }
+}
+
 pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     // Before the trace is read: a mistake in the command line is reported at once.
     let destination = Destination::of(&args.target)?;
@@ -74,11 +87,10 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
 
 /// A checked [`Target`]: output file, format, and one file or several.
 pub(super) struct Destination<'a> {
-    format: TraceFormat,
+    exporter: Box<dyn Exporter>,
     /// None for standard output.
     path: Option<&'a Path>,
     files: Files,
-    critical_path: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,27 +113,24 @@ impl<'a> Destination<'a> {
                 "several files cannot go to standard output; name a file with `--output`".into(),
             ));
         }
-        let format = match (target.to, path) {
-            (Some(format), _) => format,
-            (None, None) => TraceFormat::Json,
-            (None, Some(path)) => by_ending(path).ok_or_else(|| unknown_ending(path))?,
-        };
         if let Some(path) = path.filter(|path| ends_in(path, ".zst")) {
             return Err(Failure::Message(format!(
                 "{}: zstd files can be read but not written; use the ending `.gz`, or pipe `--output -` to `zstd`",
                 path.display()
             )));
         }
-        if target.critical_path && !matches!(format, TraceFormat::Chrome | TraceFormat::Perfetto) {
+        let format = match (target.to, path) {
+            (Some(format), _) => format.into(),
+            (None, None) => FileFormat::Json,
+            (None, Some(path)) => FileFormat::of(path).map_err(with_options)?,
+        };
+        let exporter = exporter(format, target.critical_path)?;
+        if target.critical_path && !matches!(format, FileFormat::Chrome | FileFormat::Perfetto) {
             return Err(Failure::Message(
                 "`--critical-path` adds a track to Chrome and Perfetto traces only; choose one with `--to`, or list \
                  the path with `optrace path`"
                     .into(),
             ));
-        }
-        let tabular = matches!(format, TraceFormat::Parquet | TraceFormat::ParquetShapes);
-        if tabular && cfg!(not(feature = "parquet")) {
-            return Err(without_parquet());
         }
         if path.is_none() && is_binary(format) && std::io::stdout().is_terminal() {
             return Err(Failure::Message(
@@ -130,38 +139,14 @@ impl<'a> Destination<'a> {
             ));
         }
         Ok(Destination {
-            format,
+            exporter,
             path,
             files,
-            critical_path: target.critical_path,
         })
     }
 
     pub(super) fn write(&self, trace: &TraceStore) -> Result<(), Failure> {
-        match self.format {
-            TraceFormat::Json => self.export(&TraceJson, trace),
-            TraceFormat::Chrome if self.critical_path => {
-                self.export(&ChromeTrace::new().with_critical_path(), trace)
-            }
-            TraceFormat::Chrome => self.export(&ChromeTrace::new(), trace),
-            TraceFormat::Perfetto if self.critical_path => {
-                self.export(&PerfettoTrace::new().with_critical_path(), trace)
-            }
-            TraceFormat::Perfetto => self.export(&PerfettoTrace::new(), trace),
-            TraceFormat::Speedscope => self.export(&Speedscope, trace),
-            TraceFormat::Collapsed => self.export(&CollapsedStacks, trace),
-            TraceFormat::Svg => self.export(&FlameGraph::new(), trace),
-            TraceFormat::Csv => self.export(&CsvTable::ByShape, trace),
-            #[cfg(feature = "parquet")]
-            TraceFormat::Parquet => self.export(&export::parquet::ParquetEntries, trace),
-            #[cfg(feature = "parquet")]
-            TraceFormat::ParquetShapes => self.export(&export::parquet::ParquetShapes, trace),
-            #[cfg(not(feature = "parquet"))]
-            TraceFormat::Parquet | TraceFormat::ParquetShapes => Err(without_parquet()),
-        }
-    }
-
-    fn export(&self, exporter: &dyn Exporter, trace: &TraceStore) -> Result<(), Failure> {
+        let exporter = self.exporter.as_ref();
         match self.path {
             Some(path) if ends_in(path, ".gz") => self.export_to(&Gzip(exporter), trace, path),
             Some(path) => self.export_to(exporter, trace, path),
@@ -195,10 +180,21 @@ impl<'a> Destination<'a> {
     }
 }
 
-fn without_parquet() -> Failure {
-    Failure::Message(
-        "this `optrace` was built without Parquet; build it with `--features parquet`".into(),
-    )
+fn exporter(format: FileFormat, critical_path: bool) -> Result<Box<dyn Exporter>, Failure> {
+    Ok(match format {
+        FileFormat::Chrome if critical_path => Box::new(ChromeTrace::new().with_critical_path()),
+        FileFormat::Perfetto if critical_path => {
+            Box::new(PerfettoTrace::new().with_critical_path())
+        }
+        _ => format.exporter().map_err(|error| match error.kind() {
+            // Only Parquet is optional in this program.
+            TraceErrorKind::UnknownFormat => Failure::Message(
+                "this `optrace` was built without Parquet; build it with `--features parquet`"
+                    .into(),
+            ),
+            _ => Failure::Trace(error),
+        })?,
+    })
 }
 
 /// Adds the options of this command to an error that they solve.
@@ -207,43 +203,11 @@ fn with_options(error: TraceError) -> Failure {
         TraceErrorKind::TooLarge => {
             Failure::Message(format!("{error}: add `--split`, or use `--to perfetto`"))
         }
+        TraceErrorKind::UnknownFormat => {
+            Failure::Message(format!("{error}; or choose a format with `--to`"))
+        }
         _ => Failure::Trace(error),
     }
-}
-
-const ENDINGS: [(&str, TraceFormat); 13] = [
-    (".speedscope.json", TraceFormat::Speedscope),
-    (".chrome.json", TraceFormat::Chrome),
-    (".pt.trace.json", TraceFormat::Chrome),
-    (".json", TraceFormat::Json),
-    (".pftrace", TraceFormat::Perfetto),
-    (".perfetto-trace", TraceFormat::Perfetto),
-    (".collapsed", TraceFormat::Collapsed),
-    (".folded", TraceFormat::Collapsed),
-    (".svg", TraceFormat::Svg),
-    (".csv", TraceFormat::Csv),
-    (".shapes.parquet", TraceFormat::ParquetShapes),
-    (".parquet", TraceFormat::Parquet),
-    (".pq", TraceFormat::Parquet),
-];
-
-/// The format for a file name, by its ending before `.gz` or `.zst`.
-fn by_ending(path: &Path) -> Option<TraceFormat> {
-    let name = lower_case(path);
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let name = name.strip_suffix(".zst").unwrap_or(name);
-    ENDINGS
-        .into_iter()
-        .find(|(ending, _)| name.ends_with(ending))
-        .map(|(_, format)| format)
-}
-
-fn unknown_ending(path: &Path) -> Failure {
-    let known = ENDINGS.map(|(ending, _)| format!("`{ending}`")).join(", ");
-    Failure::Message(format!(
-        "{}: its ending is not that of a format; choose one with `--to`, or use one of {known}",
-        path.display()
-    ))
 }
 
 fn ends_in(path: &Path, ending: &str) -> bool {
@@ -255,30 +219,9 @@ fn lower_case(path: &Path) -> String {
     name.to_string_lossy().to_ascii_lowercase()
 }
 
-fn is_binary(format: TraceFormat) -> bool {
+fn is_binary(format: FileFormat) -> bool {
     matches!(
         format,
-        TraceFormat::Perfetto | TraceFormat::Parquet | TraceFormat::ParquetShapes
+        FileFormat::Perfetto | FileFormat::Parquet | FileFormat::ParquetShapes
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ending_of_a_file_name_picks_the_format() {
-        let format = |name: &str| by_ending(Path::new(name));
-        assert_eq!(format("a/run.SVG"), Some(TraceFormat::Svg));
-        assert_eq!(format("run.speedscope.json"), Some(TraceFormat::Speedscope));
-        assert_eq!(format("run.pftrace"), Some(TraceFormat::Perfetto));
-        assert_eq!(format("run.chrome.json.gz"), Some(TraceFormat::Chrome));
-        assert_eq!(
-            format("run.shapes.parquet"),
-            Some(TraceFormat::ParquetShapes)
-        );
-        assert_eq!(format("run.json"), Some(TraceFormat::Json));
-        assert_eq!(format("run.json/no-ending"), None);
-        assert_eq!(format("run.gz"), None);
-    }
 }
