@@ -53,7 +53,7 @@ pub enum Outcome {
     /// It returned.
     #[default]
     Ok,
-    /// It returned `Err` or `None`, or left through `?`.
+    /// It returned `Err`, also through `?`.
     Error,
     /// It panicked; the panic went on.
     Panicked,
