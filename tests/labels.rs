@@ -1,4 +1,4 @@
-//! Labels tell the instances of an op apart: from the attribute, from `op!`, and from scopes.
+//! Labels distinguish the instances of an op: from the attribute, from `op!`, and from scopes.
 #![cfg(feature = "enabled")]
 
 mod counting;

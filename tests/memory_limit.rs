@@ -1,4 +1,4 @@
-//! The memory limit of a session holds for everything that ops leave behind: rows, shapes, names and extras.
+//! The memory limit of a session covers everything that is recorded: rows, shapes, names and extras.
 #![cfg(feature = "enabled")]
 
 mod counting;

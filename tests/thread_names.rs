@@ -1,4 +1,4 @@
-//! A thread's name belongs to its rank, and labels tell threads of one name apart.
+//! A thread's name belongs to its rank, and labels distinguish threads of one name.
 
 use trace_runtime::analyze::thread_labels;
 use trace_runtime::export::{ChromeTrace, Exporter, PerfettoTrace, TraceJson};

@@ -1,8 +1,8 @@
-//! What is measured in a process of its own, where no one else has used the allocator before.
+//! Measurements in a separate process, where no other subject has used the allocator before.
 
 use crate::statistics::Spread;
 use crate::subject::Subject;
-use crate::subjects::{Described, Ours};
+use crate::subjects::{Ours, TensorLogic};
 use crate::table::{Table, number};
 use std::process::Command;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use trace_runtime::Session;
 
 const OPS: usize = 1_000_000;
 const PROCESSES: usize = 9;
-const PARTS: [&str; 3] = ["finish_store", "finish", "described"];
+const PARTS: [&str; 3] = ["finish_store", "finish", "tensorlogic"];
 
 /// Nanoseconds per op of one part; what a process started by [`Finishing::run`] does.
 pub fn part(name: &str) -> Option<f64> {
@@ -35,14 +35,14 @@ pub fn part(name: &str) -> Option<f64> {
             assert!(trace.entries.len() >= OPS);
             Some(per_op(taken.as_nanos()))
         }
-        "described" => Described
+        "tensorlogic" => TensorLogic
             .with_shapes(OPS)
             .map(|time| per_op(time.as_nanos())),
         _ => None,
     }
 }
 
-/// What comes after recording 10^6 ops.
+/// The time to finish after recording 10^6 ops.
 pub struct Finishing {
     spreads: Vec<Spread>,
 }
@@ -64,7 +64,7 @@ impl Finishing {
         self.spreads[0]
     }
 
-    pub fn finish_over_described(&self) -> Spread {
+    pub fn finish_over_tensorlogic(&self) -> Spread {
         self.spreads[1].over(self.spreads[2])
     }
 
@@ -74,7 +74,7 @@ impl Finishing {
         let rows = [
             "ours, finish_store() after recording",
             "ours, finish() after recording",
-            "described recorder, recording",
+            "tensorlogic, recording",
         ];
         for (row, spread) in rows.into_iter().zip(&self.spreads) {
             table.row(row, [spread.median, spread.minimum].map(number));
@@ -83,7 +83,7 @@ impl Finishing {
     }
 }
 
-/// What `memory` finds out about 10^6 ops of ours, with an allocator that counts.
+/// The memory of 10^6 of our ops, measured by the program `memory` with a counting allocator.
 pub struct Memory {
     pub recorded_bytes_per_op: f64,
     pub store_bytes_per_op: f64,

@@ -1,4 +1,4 @@
-//! What was promised, and whether it holds.
+//! The bounds that the measurements must keep.
 
 use crate::alone::{Finishing, Memory};
 use crate::lengths::Lengths;
@@ -30,7 +30,7 @@ impl Limit {
     }
 }
 
-/// The median decides; the best is what the code can do where nothing disturbs it.
+/// The median decides; the best value is printed as the cost without noise.
 pub fn print(
     rounds: &Rounds,
     threads: &Threads,
@@ -88,8 +88,8 @@ pub fn print(
             Limit::AtMost(1.2),
         ),
         (
-            "finish(), over the described recorder's recording",
-            spread(finishing.finish_over_described()),
+            "finish(), over the recording of tensorlogic",
+            spread(finishing.finish_over_tensorlogic()),
             Limit::AtMost(1.0),
         ),
     ];

@@ -1,5 +1,5 @@
-//! Whether an op costs the same in a long recording. Each is made in a process of its own: memory that was used
-//! before is cheaper to fill, and a short recording would find some.
+//! Measures whether an op costs the same in a long recording. Each recording is a separate process: memory that
+//! was used before is cheaper to fill, and a short recording would find some.
 
 use crate::alone::answer;
 use crate::statistics::Spread;
@@ -40,7 +40,7 @@ impl Lengths {
         }
     }
 
-    /// The dearest length over the cheapest.
+    /// The highest cost over the lowest.
     pub fn unevenness(&self) -> Spread {
         let uneven = |value: fn(&Spread) -> f64| {
             let values = self.ours.iter().map(value);
@@ -71,7 +71,7 @@ pub fn length(calls: usize) -> (f64, f64) {
     (ours, per_call(&Floor, Column::Bare, calls))
 }
 
-/// The median slice: one in which the thread was not running says nothing of the subject.
+/// The median slice, because in some slices the thread was not running.
 fn per_call(subject: &dyn Subject, column: Column, length: usize) -> f64 {
     let mut slices = Vec::new();
     subject.collect(&mut || {

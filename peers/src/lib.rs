@@ -1,4 +1,4 @@
-//! What recording an op costs: here, in other tracers, and at the least.
+//! Measures the cost of recording an op: here, in other tracers, and the lowest possible cost.
 
 pub mod alone;
 pub mod bounds;

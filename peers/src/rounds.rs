@@ -1,4 +1,4 @@
-//! Every subject in turn, round after round: what disturbs the machine disturbs them all.
+//! Runs every subject in turn, round after round, so that noise on the machine affects all of them.
 
 use crate::statistics::Spread;
 use crate::subject::{Column, Subject};
@@ -13,7 +13,7 @@ pub struct Rounds {
     taken: Vec<[Vec<f64>; 3]>,
 }
 
-/// What comes first in [`subjects::all`](crate::subjects::all).
+/// The first of [`subjects::all`](crate::subjects::all).
 const PLAIN: usize = 0;
 const FLOOR: usize = 1;
 const OURS: usize = 2;
@@ -24,7 +24,7 @@ impl Rounds {
         // The first round is for page faults and lazy statics.
         for round in 0..=rounds {
             for turn in 0..subjects.len() {
-                // Nobody always comes behind the same one.
+                // The order changes, so that no subject always follows the same other one.
                 let index = (turn + round) % subjects.len();
                 for (column, taken) in Column::ALL.into_iter().zip(&mut taken[index]) {
                     if let Some(time) = column.measure(&*subjects[index], CALLS)

@@ -1,7 +1,7 @@
-//! What is said of many measurements of one thing.
+//! Summary of many measurements of one thing.
 
-/// On a machine that does other things too, the smallest says what the code costs and the median what the
-/// machine makes of it.
+/// On a machine with other load, the smallest value is the cost of the code, and the median includes the
+/// noise of the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Spread {
     pub median: f64,

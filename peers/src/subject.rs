@@ -11,7 +11,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// What the op does: next to nothing, so that what is left is the tracer.
+    /// The op: almost no work, so that the cost of the tracer dominates.
     #[inline]
     pub fn times(&self, other: &Matrix) -> Matrix {
         Matrix {
@@ -31,16 +31,16 @@ impl TensorLike for Matrix {
 pub trait Subject: Sync {
     fn name(&self) -> &'static str;
 
-    /// Records while `work` runs, throws away what was recorded, and comes back once every thread of the
-    /// tracer is idle.
+    /// Records while `work` runs and discards the recording. Returns once every thread of the tracer is
+    /// idle.
     fn collect(&self, work: &mut dyn FnMut()) {
         work();
     }
 
-    /// Times so many calls that are recorded with their name and times.
+    /// Times `calls` calls that are recorded with their name and times.
     fn bare(&self, calls: usize) -> Option<Duration>;
 
-    /// The same, and with the shapes of two inputs and an output.
+    /// The same, with the shapes of two inputs and an output.
     fn with_shapes(&self, _calls: usize) -> Option<Duration> {
         None
     }
@@ -51,7 +51,7 @@ pub trait Subject: Sync {
     }
 }
 
-/// What a subject is asked to do.
+/// What is measured of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     Bare,
@@ -70,7 +70,7 @@ impl Column {
         }
     }
 
-    /// None where the subject cannot.
+    /// `None` if the subject cannot do it.
     pub fn measure(self, subject: &dyn Subject, calls: usize) -> Option<Duration> {
         if self == Column::Off {
             return subject.off(calls);
@@ -86,13 +86,13 @@ impl Column {
     }
 }
 
-/// Calls before the clock runs, for what the subject before has left in the caches.
+/// Calls before the measurement, to fill the caches after the previous subject.
 const WARM_UP: usize = 512;
 
-/// Times so many calls of `op`.
+/// Times `calls` calls of `op`.
 #[inline(always)]
 pub fn timed(calls: usize, mut op: impl FnMut(&Matrix, &Matrix) -> Matrix) -> Duration {
-    // Apart from the loop below, where callgrind would count what happens in the first call only.
+    // Not in the loop below, where callgrind would count costs that only the first call has.
     warm_up(&mut op);
     let start = Instant::now();
     repeat(calls, &mut op);
@@ -106,8 +106,8 @@ fn warm_up(op: &mut impl FnMut(&Matrix, &Matrix) -> Matrix) {
     }
 }
 
-/// Looks at one word of the result: looking at both at once would wait for the stores of both, in the subjects
-/// that the compiler does not see through.
+/// Reads one word of the result. Reading both at once would wait for the stores of both, in subjects that
+/// the compiler does not inline.
 #[inline(always)]
 fn call(op: &mut impl FnMut(&Matrix, &Matrix) -> Matrix) {
     black_box(op(black_box(&A), black_box(&B)).dims[0]);

@@ -40,7 +40,7 @@ impl Table {
     }
 }
 
-/// What a subject cannot do.
+/// The cell for a measurement that a subject cannot make.
 pub const NONE: &str = "–";
 
 pub fn number(value: f64) -> String {

@@ -62,7 +62,7 @@ fn rate(subject: &dyn Subject, threads: usize) -> f64 {
     let barrier = Barrier::new(threads);
     let thread = || {
         barrier.wait();
-        // The median: a slice in which the thread was not running says nothing of the subject.
+        // The median, because in some slices the thread was not running.
         let slices = (0..SLICES).filter_map(|_| {
             let slice = subject.with_shapes(CALLS);
             slice.or_else(|| subject.bare(CALLS))

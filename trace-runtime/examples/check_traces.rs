@@ -1,4 +1,4 @@
-//! Compares what this crate says of real traces with figures computed elsewhere, to the nanosecond.
+//! Compares the figures of this crate for real traces with figures of other tools, to the nanosecond.
 //!
 //! `check_traces EXPECTED.json DIRECTORY` checks every file that the figures name; with
 //! `TRACE KEY_AVERAGES.json` a trace against torch's own summary of it. `scripts/check-traces.sh`

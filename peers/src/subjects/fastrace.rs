@@ -15,7 +15,7 @@ impl Reporter for Nowhere {
 
 impl Fastrace {
     pub fn new() -> Fastrace {
-        // The collector wakes up when it is told to, not in somebody else's round.
+        // The collector runs when it is flushed, not during the round of another subject.
         let config = Config::default().report_interval(Duration::from_secs(3600));
         fastrace::set_reporter(Nowhere, config);
         Fastrace

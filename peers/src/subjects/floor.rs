@@ -55,7 +55,7 @@ impl Subject for Floor {
         // More than a whole ring, so that every page of it is there.
         timed(RECORDS, matmul);
         let taken = timed(calls, matmul);
-        // What nobody reads the compiler does not write.
+        // Read back, because the compiler removes stores that are never read.
         RING.with(|ring| ring.iter().for_each(|record| _ = black_box(record.get())));
         Some(taken)
     }

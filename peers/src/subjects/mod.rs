@@ -1,6 +1,5 @@
 //! The subjects, one file each.
 
-mod described;
 mod fastrace;
 mod firestorm;
 mod floor;
@@ -8,14 +7,15 @@ mod hotpath;
 mod ours;
 mod plain;
 mod puffin;
+mod tensorlogic;
 mod tracing_chrome;
 
 use crate::subject::Subject;
 
-pub use described::Described;
 pub use floor::Floor;
 pub use ours::Ours;
 pub use plain::Plain;
+pub use tensorlogic::TensorLogic;
 
 /// In the order of the table; the plain call, the floor and ours come first.
 pub fn all() -> Vec<Box<dyn Subject>> {
@@ -27,7 +27,7 @@ pub fn all() -> Vec<Box<dyn Subject>> {
         Box::new(fastrace::Fastrace::new()),
         Box::new(firestorm::Firestorm),
         Box::new(puffin::Puffin),
-        Box::new(Described),
+        Box::new(TensorLogic),
         Box::new(tracing_chrome::TracingChrome::new()),
     ]
 }

@@ -13,7 +13,7 @@ fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
     a.times(b)
 }
 
-/// Numbers are no tensors: of this op only the name and the times are recorded.
+/// Its parameters are numbers, not tensors: only the name and the times are recorded.
 #[traced_op]
 #[inline(never)]
 fn bare(rows: usize, columns: usize) -> usize {

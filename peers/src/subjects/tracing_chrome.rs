@@ -33,7 +33,7 @@ impl TracingChrome {
     }
 }
 
-/// Says when everything that was sent before a flush has been written.
+/// Reports when everything that was sent before a flush has been written.
 struct Nowhere {
     flushed: Sender<()>,
 }
@@ -44,7 +44,7 @@ impl Write for Nowhere {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        // Nobody waits for the last one.
+        // No one waits for the last one.
         let _ = self.flushed.send(());
         Ok(())
     }
@@ -140,7 +140,10 @@ impl Subject for TracingChrome {
         switch(true);
         work();
         switch(false);
-        let drain = self.drain.lock().expect("nobody panics with it");
+        let drain = self
+            .drain
+            .lock()
+            .expect("no thread panics while it holds the lock");
         drain.0.flush();
         drain.1.recv().expect("the writer outlives the guard");
     }

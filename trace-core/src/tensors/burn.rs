@@ -1,4 +1,4 @@
-//! burn: tensors of any rank and kind; the device says which backend runs them.
+//! burn: tensors of any rank and kind; the device names the backend that runs them.
 
 use crate::{DType, Device};
 use crate::{TensorLike, TensorSink};
@@ -42,7 +42,7 @@ fn dtype(dtype: burn_tensor::DType) -> DType {
     }
 }
 
-/// The device behind an id. burn's own enum has a variant only for each backend that is built in,
+/// The device with an id. burn's own enum has a variant only for each backend that is built in,
 /// which this crate cannot know of; the id's layout does not change with them.
 ///
 /// Of the type, the upper byte is the backend; for the cube backend the three bits below are its

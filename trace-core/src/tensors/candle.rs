@@ -110,7 +110,7 @@ mod tests {
             let ours = dtype(theirs);
             assert_eq!(ours.bytes(3), 3 * theirs.size_in_bytes(), "{ours}");
         }
-        // Smaller than a byte, where candle says nothing.
+        // Smaller than a byte: candle gives their size as 0.
         assert_eq!(dtype(Theirs::F4), DType::F4);
         assert_eq!(dtype(Theirs::F6E2M3), DType::F6E2M3);
         assert_eq!(dtype(Theirs::F6E3M2), DType::F6E3M2);

@@ -1,4 +1,4 @@
-//! The element type of a generic tensor, where no bound says which it is.
+//! The element type of a generic tensor that has no bound `Element`.
 
 use crate::DType;
 use crate::slices;

@@ -11,7 +11,7 @@ impl TraceStore {
     /// A trace that names no rank gets its position in the list as its rank. The ranks are lined up by the wall clock
     /// where all traces have it and differ by at most a day. Otherwise they are lined up by the first collective that
     /// they have in common, directly or through other ranks: it ends on all ranks at the same time. A rank without
-    /// such a collective begins at zero. `merge.clock` in the metadata tells how it was done. Facts on which the
+    /// such a collective begins at zero. `merge.clock` in the metadata records the method. Facts on which the
     /// traces differ are kept under `rank.0.` and so on.
     ///
     /// Fails if two traces are of the same rank.

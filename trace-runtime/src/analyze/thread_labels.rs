@@ -1,4 +1,4 @@
-//! Names for threads that tell them apart.
+//! Distinct names for threads.
 
 use crate::model::TraceView;
 use std::collections::{BTreeMap, HashMap};

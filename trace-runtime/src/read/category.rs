@@ -89,7 +89,7 @@ impl Category {
         }
     }
 
-    /// A number for each category whose rows are on devices, so that their ops are told apart.
+    /// A number for each category whose rows are on devices, so that their ops are distinct.
     pub(super) fn code(self) -> u8 {
         match self {
             Category::DeviceMemory => 1,

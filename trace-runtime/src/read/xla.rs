@@ -13,7 +13,7 @@ pub(super) enum XlaRow {
     Repeated,
 }
 
-/// The device that a process stands for: `gpu:0` for `/device:GPU:0`.
+/// The device that a process represents: `gpu:0` for `/device:GPU:0`.
 pub(super) fn device_of(process: &str) -> Option<String> {
     let name = process.trim().strip_prefix("/device:")?;
     let name = name.split_whitespace().next()?;

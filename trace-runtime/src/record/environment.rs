@@ -63,7 +63,7 @@ impl Session {
     /// The rank is taken from the launcher's variables (`RANK`, Open MPI, PMI, Slurm); `{rank}` and
     /// `{pid}` in the file's name are replaced.
     ///
-    /// If the file cannot be written at the end, one line on standard error says why.
+    /// If the file cannot be written at the end, one line on standard error gives the reason.
     ///
     /// ```
     /// # fn run_the_program() {}

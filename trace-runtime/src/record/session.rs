@@ -297,7 +297,7 @@ pub fn record<R>(body: impl FnOnce() -> R) -> (R, RecordedExecutionTrace) {
     (result, trace)
 }
 
-/// What an otherwise empty trace says of itself if the attribute leaves functions as written.
+/// The metadata of an otherwise empty trace if the attribute leaves functions as written.
 pub(super) fn compiled_out() -> Option<(String, String)> {
     cfg!(not(feature = "enabled"))
         .then(|| (keys::TRACING.to_owned(), keys::COMPILED_OUT.to_owned()))

@@ -78,7 +78,7 @@ impl FromIterator<RunSummary> for RunGroup {
     }
 }
 
-/// What tells the rows of a comparison apart.
+/// The key of a row of a comparison.
 pub(super) type Key<'a> = (&'a str, bool, &'a [Vec<usize>]);
 
 /// The rows of all runs of both sides, matched.

@@ -1,10 +1,10 @@
-//! The recorder that the description comes from: `tensorlogic_infer::TraceRecorder`, called by hand.
+//! tensorlogic: `tensorlogic_infer::TraceRecorder`, called by hand, with `Instant` and owned vectors.
 
 use crate::subject::{Matrix, Subject, timed};
 use std::time::Duration;
 use tensorlogic_infer::TraceRecorder;
 
-pub struct Described;
+pub struct TensorLogic;
 
 #[inline(never)]
 fn bare(recorder: &mut TraceRecorder, a: &Matrix, b: &Matrix) -> Matrix {
@@ -22,9 +22,9 @@ fn with_shapes(recorder: &mut TraceRecorder, a: &Matrix, b: &Matrix) -> Matrix {
     c
 }
 
-impl Subject for Described {
+impl Subject for TensorLogic {
     fn name(&self) -> &'static str {
-        "described recorder"
+        "tensorlogic"
     }
 
     fn bare(&self, calls: usize) -> Option<Duration> {
