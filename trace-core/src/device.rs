@@ -16,7 +16,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Device {
-    /// Nothing is known of the device; the entry's `device_id` stays empty.
+    /// The device is not known; the entry's `device_id` stays empty.
     #[default]
     Unknown,
     /// Host memory.
@@ -43,7 +43,7 @@ pub struct DeviceName(u16);
 const ORDINALS: u16 = 1 << 12;
 const FAMILIES: [&str; 5] = ["cuda", "metal", "rocm", "vulkan", "wgpu"];
 const NAMED: u16 = 0x8000;
-/// The name that stands for all past the table's end.
+/// The name of all devices past the table's end.
 const OVERFULL: &str = "other";
 
 impl Device {
@@ -69,7 +69,7 @@ impl Device {
         Device::Named(intern(name))
     }
 
-    /// Sixteen bits that stand for this device in a signature.
+    /// The sixteen bits of this device in a signature.
     #[cfg(feature = "engine")]
     #[inline]
     pub(crate) fn code(self) -> u16 {

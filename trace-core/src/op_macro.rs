@@ -3,8 +3,8 @@
 /// Records a block, for code that cannot carry `#[traced_op]`: a part of a function, a foreign call.
 ///
 /// The first argument is the name, the last the block; its value is the op's output and the value of the
-/// whole. In between stand the options of [`#[traced_op]`](crate::traced_op), of which `inputs` is the one
-/// to say: there is no signature to find them in.
+/// whole. In between are the options of [`#[traced_op]`](crate::traced_op). Give `inputs`: a block has no signature
+/// to find them in.
 ///
 /// ```
 /// use trace_runtime::{op, record};
@@ -26,11 +26,11 @@
 /// |---|---|
 /// | `inputs = [&x, &y]` | the tensors that go in, read before the block |
 /// | `output = [&x]` | the tensors that come out where they are not the block's value, read after it |
-/// | `kind = compute` | what it spends its time on: `compute`, `communication`, `memory`, `io`, `other` |
+/// | `kind = compute` | the kind of work: `compute`, `communication`, `memory`, `io`, `other` |
 /// | `device = "cuda:0"` | where it runs, if not where its tensors are |
 /// | `label = &layer.name` | the instance of the op, such as `layers.3.attn`: text |
 /// | `flops = n`, `bytes = n` | the work it does |
-/// | `meta = [layer = 3]` | words for the reader |
+/// | `meta = [layer = 3]` | text that is kept with the entry |
 /// | `sync = device.synchronize()` | run before the end is stamped |
 ///
 /// All of them are evaluated only while recording.

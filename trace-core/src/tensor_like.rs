@@ -3,7 +3,7 @@
 use crate::containers::Dims;
 use crate::{DType, TensorSink};
 
-/// Something that can say what tensors it is or holds.
+/// A tensor, or something that holds tensors.
 ///
 /// A tensor hands its dims, dtype and device to the sink; a container lets its parts describe
 /// themselves; anything else does nothing. Implement it for a tensor type of your own, and use
@@ -21,7 +21,7 @@ use crate::{DType, TensorSink};
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say what tensors it holds",
+    message = "`{Self}` does not describe the tensors that it holds",
     label = "not a `TensorLike`",
     note = "implement `TensorLike` for it (one method), or derive it if it holds tensors: \
             `#[derive(trace_runtime::TensorLike)]`"
@@ -31,7 +31,7 @@ pub trait TensorLike {
     /// dims, never data.
     fn describe(&self, sink: &mut TensorSink);
 
-    /// For a type whose slices are one tensor: its dtype, its own dims pushed behind those of the slice.
+    /// For a type whose slices are one tensor: its dtype, its own dims pushed after those of the slice.
     #[doc(hidden)]
     #[inline]
     fn __element(_dims: &mut Dims) -> Option<DType>

@@ -67,7 +67,7 @@ impl Steps {
     }
 }
 
-/// What else there is to know of a row, in one word. The duration is a [short](LONG_DURATION) one.
+/// Duration, signature and outcome of a row in one word. The duration is below [`LONG_DURATION`].
 #[inline]
 pub fn facts(duration: u64, signature: u32, outcome: Outcome) -> u64 {
     duration
@@ -75,7 +75,7 @@ pub fn facts(duration: u64, signature: u32, outcome: Outcome) -> u64 {
         | u64::from(outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
 }
 
-/// The same of a row that has an extra.
+/// The same for a row that has an extra.
 pub fn facts_with_extra(duration: u64, signature: u32, outcome: Outcome) -> u64 {
     facts(duration.min(LONG_DURATION), signature, outcome) | 1 << 63
 }
@@ -111,14 +111,14 @@ impl Row {
 #[derive(Debug)]
 pub struct Chunk {
     len: AtomicU32,
-    /// What lies past the length may be left over from an earlier chunk, and is never read.
+    /// Rows past the length may be those of an earlier chunk. They are never read.
     rows: Rows,
 }
 
 type Rows = Box<[[AtomicU64; 3]]>;
 
-/// Rows of chunks that are gone. To touch memory for the first time costs as much as half an op, and who
-/// records a short time mostly does so again and again.
+/// Rows of chunks that are gone. The first write to a page costs as much as half an op, and programs that make one
+/// short recording mostly make many.
 #[cfg(not(loom))]
 static SPARE: std::sync::Mutex<Vec<Rows>> = std::sync::Mutex::new(Vec::new());
 /// Some 1.5 MiB.
@@ -170,7 +170,7 @@ impl Chunk {
         self.rows.len()
     }
 
-    /// Appends a row, or says that the chunk is full. Only the thread that owns the chunk calls this.
+    /// Appends a row; false if the chunk is full. Only the thread that owns the chunk calls this.
     pub fn push(&self, row: Row) -> bool {
         self.push_packed(row.pack())
     }
@@ -209,7 +209,7 @@ impl Chunk {
         ]))
     }
 
-    /// Numbers a row anew, once nobody appends any more.
+    /// Changes the numbers of a row. No thread may append any more.
     pub fn renumber(&self, slot: usize, step: u32, parent: u32) {
         if let Some(words) = self.rows.get(slot) {
             words[2].store(Steps::new(step, parent).0, Ordering::Relaxed);
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_read_back_and_a_full_chunk_says_so() {
+    fn a_row_is_read_back_and_a_full_chunk_refuses_more() {
         let chunk = Chunk::with_rows(2);
         let row = Row {
             start: u64::MAX,

@@ -32,7 +32,7 @@ impl Clock {
         Clock::Quanta(clock)
     }
 
-    /// A clock that nobody reads.
+    /// A clock that does not run, for a recorder that records nothing.
     pub const fn stopped() -> Clock {
         Clock::Stepped { now: 0, step: 0 }
     }
@@ -82,7 +82,7 @@ impl Clock {
         u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
-    /// What is read, for the trace's metadata.
+    /// The name of the time source, for the trace's metadata.
     pub fn name(&self) -> &'static str {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -104,7 +104,7 @@ fn time_stamp_counter() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Whether `clock` reads the time stamp counter: between two reads of it lies its own.
+/// True if quanta's reading falls between two `rdtsc` reads.
 #[cfg(target_arch = "x86_64")]
 fn reads_time_stamp_counter(clock: &quanta::Clock) -> bool {
     let before = time_stamp_counter();

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// let filter = Filter::new().only("Linear::*").only("matmul").without("*::norm").min_duration(Duration::from_micros(5));
 /// ```
 ///
-/// In a pattern `*` stands for any text, also none; everything else must be equal to the whole name of the op. An op
+/// In a pattern `*` matches any text, also none; everything else must be equal to the whole name of the op. An op
 /// that is left out costs a few nanoseconds; the parent of an op inside it is the next op around it. Ops that code
 /// begins by hand on a `TraceRecorder` are not filtered by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// Whether the whole name fits a pattern in which `*` stands for any text.
+/// Whether the whole name fits a pattern in which `*` matches any text.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_star_matches_any_text() {
         for (pattern, name) in [
             ("matmul", "matmul"),
             ("*", ""),

@@ -1,4 +1,4 @@
-//! Carrying the innermost op to another thread, as the parent of what runs there.
+//! The innermost op as the parent of ops on another thread.
 
 use super::log::Shared;
 use super::state;
@@ -30,7 +30,7 @@ pub fn current_op() -> OpHandle {
     .unwrap_or_default()
 }
 
-/// Runs `body` so that the ops that begin in it on this thread have the op behind `handle` as their
+/// Runs `body` so that the ops that begin in it on this thread have the op of `handle` as their
 /// parent.
 ///
 /// ```

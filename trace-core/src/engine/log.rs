@@ -1,4 +1,4 @@
-//! What one thread has recorded for one session, where the session can reach it.
+//! The log of one thread in one session, which the session can read while the thread writes.
 
 use super::chunk::Chunk;
 use super::filter::Filter;
@@ -7,7 +7,7 @@ use super::signatures::Signatures;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the threads of one session share.
+/// The data that the threads of one session share.
 #[derive(Debug)]
 pub struct Shared {
     pub signatures: Signatures,
@@ -77,7 +77,7 @@ impl Shared {
             .clone()
     }
 
-    /// Leaves the session without logs: what was recorded is the caller's.
+    /// Moves the logs out: the session has none afterwards.
     pub fn take_logs(&self) -> Vec<Arc<ThreadLog>> {
         std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -109,7 +109,7 @@ impl Room {
 /// Bytes of a thread's log without its rows, in a list that is up to half empty.
 const LOG_BYTES: usize = size_of::<ThreadLog>() + 64;
 
-/// What one thread has recorded.
+/// The rows and extras of one thread, and the counts of ops that have none.
 #[derive(Debug)]
 pub struct ThreadLog {
     pub uid: u32,
@@ -131,7 +131,7 @@ impl ThreadLog {
         self.lock_extras().push(extra);
     }
 
-    /// Everything published so far, handed over: the log is empty afterwards.
+    /// Moves out everything published so far: the log is empty afterwards.
     pub fn take(&self) -> ThreadRows {
         let chunks = std::mem::take(&mut *self.lock_chunks());
         let chunks = chunks
@@ -153,7 +153,7 @@ impl ThreadLog {
         self.since(0)
     }
 
-    /// A copy of the rows past the first so many.
+    /// A copy of the rows after the first `covered`.
     pub fn since(&self, covered: usize) -> ThreadRows {
         let mut skip = covered;
         let mut copies = Vec::new();

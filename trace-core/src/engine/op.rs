@@ -1,4 +1,4 @@
-//! What expanded code holds while an op runs.
+//! The guard that expanded code holds while an op runs.
 
 use super::recorder::GuardedOp;
 use super::site::{KindCode, NO_KIND, Site, kind_code};
@@ -34,7 +34,7 @@ pub fn begin_kind(name: &'static str, kind: OpKind, inputs: impl Describe) -> Op
 #[cold]
 #[inline(never)]
 fn begin_recorded(name: &'static str, kind: KindCode, inputs: impl Describe) -> Op {
-    // Made here: three words are handed over in memory, and read in other widths than they were stored in.
+    // Made here: three words are passed in memory, and would be read in other widths than they were stored in.
     let site = Site { name, kind };
     Op(state::with_joined(|recorder| {
         recorder.begin_guarded(site, inputs)

@@ -1,4 +1,4 @@
-//! What recording one op costs, measured where it is recorded.
+//! The cost of recording one op on this machine.
 
 use super::clock::Clock;
 use super::recorder::Recorder;

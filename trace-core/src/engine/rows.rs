@@ -1,9 +1,9 @@
-//! What one thread recorded, as it is handed to trace-runtime.
+//! The rows of one thread, as trace-runtime gets them.
 
 use super::chunk::Chunk;
 use std::sync::Arc;
 
-/// What one thread recorded. Its rows are in the order in which ops ended, and their steps count the
+/// The rows of one thread. They are in the order in which ops ended, and their steps count the
 /// ops of this thread alone.
 #[derive(Debug)]
 pub struct ThreadRows {
@@ -22,7 +22,7 @@ pub struct Thread {
     pub name: Option<String>,
 }
 
-/// What a row has no bits for, in ticks and in the recorder's own count.
+/// The values that a row has no bits for, in ticks and in the recorder's own count.
 #[derive(Debug, Clone, Default)]
 pub struct RawExtra {
     /// The step of the row, in its thread's count.

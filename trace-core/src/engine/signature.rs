@@ -7,7 +7,7 @@ use crate::DType;
 use crate::Device;
 use crate::library::Library;
 
-/// What the words behind a header are.
+/// The meaning of the words after a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
@@ -16,7 +16,7 @@ pub enum Role {
     Fact = 2,
 }
 
-/// A fact about the call that is no tensor; stands where a tensor has its dtype.
+/// A fact about the call that is not a tensor. It takes the place of a tensor's dtype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fact {
@@ -27,7 +27,7 @@ pub enum Fact {
     Unrecorded = 4,
 }
 
-/// From this rank on, the header says so and the word behind it holds the rank.
+/// From this rank on, the header has this number and the word after it has the rank.
 pub const LONG_RANK: usize = 63;
 
 /// A role that no tensor has.
@@ -85,7 +85,7 @@ impl Header {
         DType::from_code((self.0 >> 8) as u8)
     }
 
-    /// Stands behind the last word of a signature, and says its number.
+    /// The word after a signature: its number.
     pub fn end(number: u32) -> Header {
         Header(END | (number as usize) << 8)
     }
@@ -105,14 +105,14 @@ impl Header {
     }
 }
 
-/// Walks the headers of a signature, each with the words behind it.
+/// Walks the headers of a signature, each with the words after it.
 #[derive(Debug, Clone)]
 pub struct Parts<'a> {
     words: &'a [usize],
 }
 
 impl<'a> Parts<'a> {
-    /// `words` start at the first header, behind the op.
+    /// `words` start at the first header, after the op.
     pub fn new(words: &'a [usize]) -> Parts<'a> {
         Parts { words }
     }

@@ -175,14 +175,14 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
     }
 }
 
-/// What one thread has already asked the shared table for, and the latest of each op.
+/// The signatures that one thread knows, and the latest of each op.
 #[derive(Debug)]
 pub(crate) struct KnownSignatures {
     /// Of all signatures, each followed by its [end](Header::end).
     words: Vec<usize>,
     /// In the order of their words.
     known: Vec<Known>,
-    /// By the number of the op, where what follows its number begins; 0 for none.
+    /// By op number, the index of the word after it in the op's latest signature; 0 for none.
     latest: Vec<u32>,
     /// By the hash of the words: open addressing, at most half full.
     slots: Vec<u32>,
@@ -209,7 +209,7 @@ impl KnownSignatures {
         }
     }
 
-    /// Where what an op said last goes on behind its number; 0 if it has said nothing yet.
+    /// Index of the word after the op number in this op's latest signature; 0 if it has none.
     #[inline]
     pub(crate) fn latest_of(&self, op: u32) -> u32 {
         self.latest.get(op as usize).copied().unwrap_or(0)
@@ -222,7 +222,7 @@ impl KnownSignatures {
         self.words.get(at..at + N)?.first_chunk()
     }
 
-    /// The words of a signature up to a place behind its first word.
+    /// The words of a signature up to an index after its first word.
     pub(crate) fn words_up_to(&self, at: u32) -> &[usize] {
         let after = self.known.partition_point(|known| known.first < at);
         let first = after

@@ -1,4 +1,4 @@
-//! What a tensor says of itself while an op is recorded.
+//! Receives the descriptions of an op's tensors while it is recorded.
 
 use super::log::Shared;
 use super::signatures::KnownSignatures;
@@ -9,10 +9,10 @@ use crate::{DType, Device};
 
 /// Takes the descriptions of an op's tensors.
 ///
-/// An op mostly says what it said the last time. So each word is first compared with the last
-/// signature of the same function, and nothing is stored while they agree. From the first word that
-/// differs on, words are put on a stack: an op's inputs lie below everything its children say, and its
-/// outputs follow once the children are gone, so that each op's words end up side by side.
+/// Most executions of an op have the same tensors as the one before. So each word of a description is first compared
+/// with the latest signature of the same op, and nothing is stored while they are equal. From the first word that
+/// differs, words are put on a stack. The words of an op's inputs are below those of its children, which are removed
+/// when the children end, so that the words of its outputs follow those of its inputs.
 #[derive(Debug)]
 pub struct TensorSink {
     known: KnownSignatures,
@@ -21,19 +21,19 @@ pub struct TensorSink {
     at: usize,
     role: Role,
     failed: bool,
-    said: Words,
+    stack: WordStack,
     meta: Vec<(&'static str, String)>,
 }
 
-/// What an op has said so far, so that it can go on after its children.
+/// How far an op has been described, to continue after its children.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said {
+pub(crate) struct OpWords {
     at: u32,
     base: u32,
     top: u32,
 }
 
-/// Past the end of everything known: an op has said something else than the last time.
+/// Past the end of all known signatures: the op differs from its latest signature.
 const NOWHERE: usize = u32::MAX as usize;
 /// Room for some forty tensors before the first allocation.
 const FIRST_WORDS: usize = 128;
@@ -45,7 +45,7 @@ impl TensorSink {
             at: NOWHERE,
             role: Role::Input,
             failed: false,
-            said: Words::new(),
+            stack: WordStack::new(),
             meta: Vec::new(),
         }
     }
@@ -58,29 +58,29 @@ impl TensorSink {
         let header = Header::tensor(self.role, dims.len(), dtype, device);
         // A short rank is handled by hand: a loop or a call to `memcpy` costs more than the words.
         match *dims {
-            [] => self.say([header.0]),
-            [a] => self.say([header.0, a]),
-            [a, b] => self.say([header.0, a, b]),
-            [a, b, c] => self.say([header.0, a, b, c]),
-            [a, b, c, d] => self.say([header.0, a, b, c, d]),
+            [] => self.write([header.0]),
+            [a] => self.write([header.0, a]),
+            [a, b] => self.write([header.0, a, b]),
+            [a, b, c] => self.write([header.0, a, b, c]),
+            [a, b, c, d] => self.write([header.0, a, b, c, d]),
             _ => self.long(header, dims),
         }
     }
 
     #[inline(never)]
     fn long(&mut self, header: Header, dims: &[usize]) {
-        self.say([header.0]);
+        self.write([header.0]);
         if dims.len() >= LONG_RANK {
-            self.say([dims.len()]);
+            self.write([dims.len()]);
         }
         for &dim in dims {
-            self.say([dim]);
+            self.write([dim]);
         }
     }
 
-    /// Nothing is written while an op says what it said the last time.
+    /// Stores nothing while the words are those of the op's latest signature.
     #[inline]
-    fn say<const N: usize>(&mut self, words: [usize; N]) {
+    fn write<const N: usize>(&mut self, words: [usize; N]) {
         // Looking past the end of the signature does no harm: `number` asks for its exact end.
         if let Some(known) = self.known.words_at::<N>(self.at as u32) {
             // Word by word: comparing arrays stores `words` and loads them in other widths, which
@@ -96,7 +96,7 @@ impl TensorSink {
         }
         // In registers: an array would be stored here even when everything agrees.
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        self.say_otherwise(N, word(0), word(1), word(2), word(3), word(4));
+        self.write_new(N, word(0), word(1), word(2), word(3), word(4));
     }
 
     #[cold]
@@ -105,17 +105,17 @@ impl TensorSink {
         clippy::many_single_char_names,
         reason = "they are the words, in order"
     )]
-    fn say_otherwise(&mut self, n: usize, a: usize, b: usize, c: usize, d: usize, e: usize) {
-        self.disagree();
-        self.said.push(&[a, b, c, d, e][..n.min(5)]);
+    fn write_new(&mut self, n: usize, a: usize, b: usize, c: usize, d: usize, e: usize) {
+        self.leave_known();
+        self.stack.push(&[a, b, c, d, e][..n.min(5)]);
     }
 
-    /// Puts what agreed so far on the stack, to go on from there.
-    fn disagree(&mut self) {
+    /// Puts the words that were equal so far on the stack, and continues there.
+    fn leave_known(&mut self) {
         if self.at == NOWHERE {
             return;
         }
-        self.said.push(self.known.words_up_to(self.at as u32));
+        self.stack.push(self.known.words_up_to(self.at as u32));
         self.at = NOWHERE;
     }
 
@@ -123,7 +123,7 @@ impl TensorSink {
     #[inline]
     pub(crate) fn begin(&mut self, op: u32) -> u32 {
         self.role = Role::Input;
-        let base = self.said.top as u32;
+        let base = self.stack.top as u32;
         self.at = match self.known.latest_of(op) {
             0 => self.begin_unexpected(op),
             at => at as usize,
@@ -134,19 +134,19 @@ impl TensorSink {
     #[cold]
     #[inline(never)]
     fn begin_unexpected(&mut self, op: u32) -> usize {
-        self.said.push(&[op as usize]);
+        self.stack.push(&[op as usize]);
         NOWHERE
     }
 
-    /// Lets tensors of the op whose words begin at `base` describe themselves. If that panics, it has said
-    /// nothing.
+    /// Lets tensors of the op whose words begin at `base` describe themselves. If that panics, it is as
+    /// if they had not.
     #[inline]
-    pub(crate) fn tell(&mut self, base: u32, tensors: impl Describe) {
+    pub(crate) fn describe(&mut self, base: u32, tensors: impl Describe) {
         struct Undo<'a>(&'a mut TensorSink, u32);
         impl Drop for Undo<'_> {
             #[inline]
             fn drop(&mut self) {
-                self.0.said.top = self.1 as usize;
+                self.0.stack.top = self.1 as usize;
                 self.0.meta.clear();
             }
         }
@@ -155,77 +155,81 @@ impl TensorSink {
         std::mem::forget(undo);
     }
 
-    /// What is described next are inputs, said at the end of an op.
+    /// The next descriptions are of inputs, at the end of an op.
     pub(crate) fn begin_inputs(&mut self) {
         self.role = Role::Input;
     }
 
-    /// What is described next are outputs.
+    /// The next descriptions are of outputs.
     #[inline]
     pub(crate) fn begin_outputs(&mut self) {
         self.role = Role::Output;
         self.failed = false;
     }
 
-    /// What the op whose words begin at `base` has said, to be [taken up](Self::resume) again.
+    /// How far the op whose words begin at `base` has been described, for [`resume`](Self::resume).
     #[inline]
-    pub(crate) fn said(&self, base: u32) -> Said {
-        Said {
+    pub(crate) fn op_words(&self, base: u32) -> OpWords {
+        OpWords {
             at: self.at as u32,
             base,
-            top: self.said.top as u32,
+            top: self.stack.top as u32,
         }
     }
 
-    /// Goes on where an op stood before its children began.
+    /// Continues with an op after its children.
     #[inline]
-    pub(crate) fn resume(&mut self, said: Said) {
-        self.at = said.at as usize;
+    pub(crate) fn resume(&mut self, op: OpWords) {
+        self.at = op.at as usize;
     }
 
-    /// Takes back what an op began to say after that.
-    pub(crate) fn rewind(&mut self, said: Said) {
-        self.said.top = said.top as usize;
-        self.resume(said);
+    /// Removes the descriptions that an op got after that.
+    pub(crate) fn rewind(&mut self, op: OpWords) {
+        self.stack.top = op.top as usize;
+        self.resume(op);
     }
 
     /// Ends an op's words: the number of their signature, or none when the session has too many.
     #[inline]
-    pub(crate) fn number(&mut self, said: Said, shared: &Shared) -> Option<u32> {
+    pub(crate) fn number(&mut self, op: OpWords, shared: &Shared) -> Option<u32> {
         if let Some(number) = self.known.ends_at(self.at as u32) {
-            self.said.top = said.base as usize;
+            self.stack.top = op.base as usize;
             return Some(number);
         }
-        self.look_up(said, shared)
+        self.look_up(op, shared)
     }
 
     #[inline(never)]
-    fn look_up(&mut self, said: Said, shared: &Shared) -> Option<u32> {
-        self.disagree();
-        let base = said.base as usize;
-        let words = self.said.words.get(base..self.said.top).unwrap_or_default();
-        self.said.top = base;
+    fn look_up(&mut self, op: OpWords, shared: &Shared) -> Option<u32> {
+        self.leave_known();
+        let base = op.base as usize;
+        let words = self
+            .stack
+            .words
+            .get(base..self.stack.top)
+            .unwrap_or_default();
+        self.stack.top = base;
         self.known.number(words, shared)
     }
 
-    /// The words of an op that is not on this thread's stack, and takes them off it.
+    /// Removes the words of an op from the stack and returns them: the op may end on another thread.
     pub(crate) fn take_words(&mut self, base: u32) -> Vec<usize> {
-        self.disagree();
+        self.leave_known();
         let words = self
-            .said
+            .stack
             .words
-            .get(base as usize..self.said.top)
+            .get(base as usize..self.stack.top)
             .unwrap_or_default()
             .to_vec();
-        self.said.top = base as usize;
+        self.stack.top = base as usize;
         words
     }
 
-    /// Puts words said elsewhere on the stack.
+    /// Puts words from elsewhere on the stack.
     pub(crate) fn restore(&mut self, words: &[usize]) -> u32 {
-        let base = self.said.top as u32;
+        let base = self.stack.top as u32;
         self.at = NOWHERE;
-        self.said.push(words);
+        self.stack.push(words);
         base
     }
 
@@ -243,7 +247,7 @@ impl TensorSink {
         !self.meta.is_empty()
     }
 
-    /// The op's result is an error: its outcome is `error`. Said instead of an output.
+    /// The op's result is an error: its outcome is `error`. OpWords instead of an output.
     #[doc(hidden)]
     #[inline]
     pub fn __failed(&mut self) {
@@ -252,13 +256,13 @@ impl TensorSink {
 
     /// The op has a tensor of this library that is not recorded.
     pub(crate) fn unrecorded(&mut self, library: Library) {
-        self.say([Header::unrecorded(library).0]);
+        self.write([Header::unrecorded(library).0]);
     }
 
     #[doc(hidden)]
     pub fn __device(&mut self, device: impl Into<Device>) {
         let header = Header::fact(Fact::Device, 0, device.into());
-        self.say([header.0]);
+        self.write([header.0]);
     }
 
     #[doc(hidden)]
@@ -273,7 +277,7 @@ impl TensorSink {
 
     fn number_fact(&mut self, fact: Fact, value: u64) {
         let header = Header::fact(fact, 1, Device::Unknown);
-        self.say([header.0, usize::try_from(value).unwrap_or(usize::MAX)]);
+        self.write([header.0, usize::try_from(value).unwrap_or(usize::MAX)]);
     }
 
     #[doc(hidden)]
@@ -283,16 +287,16 @@ impl TensorSink {
     }
 }
 
-/// Words of ops that said something else than the last time, on top of each other. Never shrinks.
+/// The words of ops that differ from their latest signature, the innermost op's on top. Never shrinks.
 #[derive(Debug)]
-struct Words {
+struct WordStack {
     top: usize,
     words: Vec<usize>,
 }
 
-impl Words {
-    const fn new() -> Words {
-        Words {
+impl WordStack {
+    const fn new() -> WordStack {
+        WordStack {
             top: 0,
             words: Vec::new(),
         }
@@ -311,8 +315,8 @@ impl Words {
 
 #[cfg(test)]
 impl TensorSink {
-    /// Everything said since the sink was made.
+    /// All words since the sink was made.
     pub(crate) fn since(&self, base: usize) -> &[usize] {
-        &self.said.words[base..self.said.top]
+        &self.stack.words[base..self.stack.top]
     }
 }

@@ -19,12 +19,12 @@ pub(crate) fn kind_code(kind: OpKind) -> KindCode {
     kind as KindCode + 1
 }
 
-/// Ends the name of a site whose name is the path of an item in the function. A macro on a method is not told
-/// the method's type, but the compiler knows it.
+/// Ends the name of a site whose name is the path of an item in the function. A macro on a method does not
+/// know the method's type, but the compiler does.
 const HERE: &str = "::__Here";
 
 impl Site {
-    /// What the op is called: `Linear::forward` where the name is a path inside of that method.
+    /// The name of the op: `Linear::forward` where the name is a path inside of that method.
     pub(crate) fn operation(self) -> (String, Option<OpKind>) {
         let name = match self.name.strip_suffix(HERE) {
             Some(path) => name_of_method(path),
@@ -34,7 +34,7 @@ impl Site {
         (name, kind.copied())
     }
 
-    /// Equal literals may lie in one place or in several.
+    /// Equal literals may have one address or several.
     #[inline]
     fn key(self) -> Key {
         Key {
@@ -45,7 +45,7 @@ impl Site {
     }
 }
 
-/// Where a name lies, and the kind: cheaper to compare than what it says.
+/// The address of a name, and the kind: cheaper to compare than the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     address: usize,
@@ -53,7 +53,7 @@ struct Key {
     kind: KindCode,
 }
 
-/// The sites that a thread has come by: open addressing by where their names lie, at most a quarter full.
+/// The sites that a thread knows: open addressing by the address of their names, at most a quarter full.
 #[derive(Debug)]
 pub(crate) struct Sites {
     slots: Vec<Slot>,
@@ -67,7 +67,7 @@ struct Slot {
 }
 
 const EMPTY: Slot = Slot {
-    // No literal lies there.
+    // No literal has this address.
     key: Key {
         address: 0,
         len: 0,
@@ -132,7 +132,7 @@ impl Sites {
     }
 }
 
-/// Names lie side by side in memory, so that where they lie spreads them well enough.
+/// Names are next to each other in memory, so their addresses are spread well enough.
 #[inline]
 fn first_slot(key: Key, slots: usize) -> usize {
     key.address & slots.wrapping_sub(1)
@@ -210,8 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn every_site_is_found_again_and_told_from_others_in_the_same_place() {
-        // As literals lie in a program, one behind the other; and a few that share a place.
+    fn every_site_is_found_again_also_if_others_share_its_address() {
+        // As in a program, one literal after the other; and a few that begin at one address.
         let text: &'static str = "x".repeat(1 << 15).leak();
         let all: Vec<Site> = (0..text.len() - 8)
             .step_by(8)

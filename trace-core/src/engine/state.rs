@@ -1,4 +1,4 @@
-//! Who records: one word that every op looks at, and the recorder of each thread behind it.
+//! Whether anything records: one word that every op reads, and the recorder of each thread.
 
 use super::clock::Clock;
 use super::log::Shared;
@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// 0 while nothing records anywhere; else a number that changes whenever the answer may have.
+/// 0 while nothing records anywhere; else a number that changes whenever what a thread records for may have changed.
 static STATE: AtomicU32 = AtomicU32::new(0);
 
 static CONTROL: Mutex<Control> = Mutex::new(Control {
@@ -22,14 +22,14 @@ static CONTROL: Mutex<Control> = Mutex::new(Control {
 static UNREACHABLE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Has no destructor of its own, which would be asked for on every access: [`EXIT`] has it.
+    /// Without a destructor, which would be checked on every access: [`EXIT`] has it.
     static RECORDER: RefCell<ManuallyDrop<Recorder>> =
         const { RefCell::new(ManuallyDrop::new(Recorder::idle())) };
     static EXIT: Exit = const { Exit };
     static THREAD_NUMBER: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Frees a thread's recorder when the thread ends. What it recorded is in its log.
+/// Frees a thread's recorder when the thread ends. Its rows are in its log.
 struct Exit;
 
 impl Drop for Exit {
@@ -39,16 +39,16 @@ impl Drop for Exit {
 }
 
 struct Control {
-    /// There is a session, which may be waiting.
+    /// There is a session. It may be waiting for its schedule, or paused.
     is_claimed: bool,
-    /// What threads record for now.
+    /// The session that threads record for now.
     session: Option<Running>,
     /// Threads that record for themselves.
     locals: u32,
     changes: u32,
 }
 
-/// What a thread needs to join the session.
+/// The data that a thread needs to join the session.
 #[derive(Debug, Clone)]
 pub struct Running {
     pub shared: Arc<Shared>,
@@ -92,7 +92,7 @@ pub fn claim() -> bool {
     !std::mem::replace(&mut control.is_claimed, true)
 }
 
-/// Makes threads record for this, or for nothing. Only the session that made the claim calls this.
+/// Makes threads record for this session, or for nothing. Only the session that made the claim calls this.
 pub fn run(running: Option<Running>) {
     let mut control = Control::lock();
     control.session = running;
@@ -112,7 +112,7 @@ pub fn with_active<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
     with_joined(|recorder| recorder.is_on().then(|| f(recorder)))
 }
 
-/// Runs `f` on this thread's recorder once that knows whether it records.
+/// Runs `f` on this thread's recorder after updating it to the running session.
 #[inline]
 pub fn with_joined<R>(f: impl FnOnce(&mut Recorder) -> Option<R>) -> Option<R> {
     RECORDER
@@ -129,7 +129,7 @@ pub fn with_joined<R>(f: impl FnOnce(&mut Recorder) -> Option<R>) -> Option<R> {
         .unwrap_or(None)
 }
 
-/// Runs `f` on this thread's recorder as it stands, to end what began there.
+/// Runs `f` on this thread's recorder without updating it first, to end what began there.
 #[inline]
 pub fn with_any<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
     let ran = RECORDER.try_with(|cell| {
@@ -140,7 +140,7 @@ pub fn with_any<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
     ran.ok().flatten()
 }
 
-/// Brings a thread's recorder in line with what is running now.
+/// Attaches a thread's recorder to the session that is running now.
 #[cold]
 #[inline(never)]
 fn join(recorder: &mut Recorder) {
@@ -149,7 +149,7 @@ fn join(recorder: &mut Recorder) {
     if recorder.is_its_own() {
         return;
     }
-    // A thread that is ending has nobody to free what it would record now.
+    // A recorder that is attached after `EXIT` has run would never be freed.
     let running = EXIT.try_with(|_| control.session.clone()).ok().flatten();
     drop(control);
     let running = running.filter(|running| running.only.is_none_or(|only| only == thread_number()));

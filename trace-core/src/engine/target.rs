@@ -1,4 +1,4 @@
-//! Where a recorder's rows go: the chunks of its thread's log.
+//! The destination of a recorder's rows: the chunks of its thread's log.
 
 use super::chunk::{Chunk, MAX_ROWS, NO_PARENT, PackedRow, Steps};
 use super::clock::Clock;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Where a recorder's rows go.
+/// The destination of a recorder's rows.
 #[derive(Debug)]
 pub(crate) struct Target {
     chunk: Arc<Chunk>,
@@ -27,18 +27,18 @@ pub(crate) struct Target {
     next_rows: usize,
     is_full: bool,
     is_its_own: bool,
-    /// By the number of the op, how many executions of it came since the last that was recorded.
+    /// By op number, how many executions there were since the last that was recorded.
     left_out: Vec<u32>,
     names: HashMap<String, u32>,
 }
 
-/// A row has 32 bits for its step, and the last number stands for no parent.
+/// A row has 32 bits for its step, and the last number means no parent.
 const LAST_STEP: u64 = NO_PARENT as u64;
 /// Bytes of a name in a thread's table, without its text.
 const NAME_BYTES: usize = 96;
 /// A thread's chunks grow from this to the largest: short threads stay small.
 const FIRST_ROWS: usize = 64;
-/// What may be filled before rows are dropped and counted, unless somebody says otherwise.
+/// The memory limit in bytes where none is set.
 pub const DEFAULT_LIMIT: usize = 1 << 30;
 
 impl Target {
@@ -107,7 +107,7 @@ impl Target {
         number
     }
 
-    /// The number of the op of a site that the thread has not come by, or that is not found at first look.
+    /// The number of the op of a site that the thread does not know, or that is not in its first slot.
     #[cold]
     #[inline(never)]
     pub(crate) fn number_of_site(
@@ -221,8 +221,8 @@ impl Target {
         self.recorded(self.log.since(covered), clock)
     }
 
-    /// What this thread has recorded: handed over if the recorder is its own, else copied, because the session
-    /// needs it for its own trace.
+    /// The rows of this thread: moved out if the recorder belongs to no session, else copied, because the session
+    /// needs them for its own trace.
     pub(crate) fn into_rows(self, clock: &Clock) -> Recorded {
         let rows = if self.is_its_own {
             self.log.take()

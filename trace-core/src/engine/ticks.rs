@@ -12,7 +12,7 @@ pub struct TickScale {
 }
 
 impl TickScale {
-    /// Ticks that are nanoseconds already, counted from [`ORIGIN`] so that some may lie before it.
+    /// Ticks that are nanoseconds already, counted from [`ORIGIN`] so that some may be before it.
     pub const NANOSECONDS: TickScale = TickScale {
         base: ORIGIN,
         rate: 1 << 32,
@@ -30,7 +30,7 @@ impl TickScale {
     #[inline]
     pub fn ns(self, ticks: u64) -> i64 {
         if self == TickScale::NANOSECONDS {
-            // Exact: every tick lies within 2^63 of the origin.
+            // Exact: every tick is within 2^63 of the origin.
             return ticks.wrapping_sub(ORIGIN) as i64;
         }
         let since = i128::from(ticks) - i128::from(self.base);

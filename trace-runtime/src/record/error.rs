@@ -19,7 +19,7 @@ use std::fmt;
 #[derive(Debug)]
 pub struct SessionError {
     cause: Cause,
-    /// What was recorded, if only writing it failed.
+    /// The trace, if only writing it failed.
     trace: Option<Box<TraceStore>>,
 }
 

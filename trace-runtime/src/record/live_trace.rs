@@ -1,13 +1,13 @@
-//! The trace that `TraceRecorder::current_trace` shows: built on the first look, extended on later ones.
+//! The trace that `TraceRecorder::current_trace` returns: built by the first call, extended by later ones.
 
 use crate::model::{RecordedExecutionTrace, RecordedTraceEntry};
 use std::cell::{OnceCell, RefCell};
 
-/// What was last shown, and how many rows it covers.
+/// The trace as it was last returned.
 #[derive(Debug)]
 pub(super) struct LiveTrace {
     shown: OnceCell<RecordedExecutionTrace>,
-    /// What `shown` held before something changed.
+    /// The content of `shown` before something changed.
     stale: RefCell<Option<RecordedExecutionTrace>>,
 }
 
@@ -19,7 +19,7 @@ impl LiveTrace {
         }
     }
 
-    /// Something has changed since the last look.
+    /// Something has changed since the last call.
     #[inline]
     pub(super) fn invalidate(&mut self) {
         if self.shown.get().is_some() {

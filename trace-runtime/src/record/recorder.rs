@@ -108,7 +108,7 @@ impl TraceRecorder {
         result
     }
 
-    /// What has been recorded so far, open ops left out. Costs nothing when nothing has changed since
+    /// The trace so far, without ops that are open. Costs nothing when nothing has changed since
     /// the last call, and otherwise only what is new.
     pub fn current_trace(&self) -> &RecordedExecutionTrace {
         self.live.get(|covered| {
@@ -127,7 +127,7 @@ impl TraceRecorder {
         finish(self.recorder)
     }
 
-    /// The recorder, where what [`current_trace`](Self::current_trace) last showed may change.
+    /// The recorder, to change it: the trace of [`current_trace`](Self::current_trace) is out of date then.
     fn changing(&mut self) -> &mut Recorder {
         self.live.invalidate();
         &mut self.recorder
@@ -140,7 +140,7 @@ impl Default for TraceRecorder {
     }
 }
 
-/// What a recorder that belongs to no session has recorded.
+/// The trace of a recorder that belongs to no session.
 pub(super) fn finish(recorder: Recorder) -> RecordedExecutionTrace {
     let Some(own) = recorder.finish() else {
         return RecordedExecutionTrace::new();
@@ -175,7 +175,7 @@ pub fn with_recorder<R>(f: impl FnOnce(&mut TraceRecorder) -> R) -> Option<R> {
 }
 
 thread_local! {
-    /// What `current_trace` showed last of this thread's recorder, and of which recording.
+    /// The trace that `current_trace` returned last on this thread, and its recording.
     static SHOWN: RefCell<(u32, LiveTrace)> = const { RefCell::new((0, LiveTrace::new())) };
 }
 

@@ -1,4 +1,4 @@
-//! From start to finish: recording every thread of the process, or one.
+//! A recording of all threads of the process, or of one.
 
 use super::builder::SessionBuilder;
 use super::error::SessionError;
@@ -43,7 +43,7 @@ use trace_core::__engine::state::{self, Running};
 #[must_use = "the recording ends when the session is dropped; keep it until the end"]
 pub struct Session {
     running: Running,
-    /// Takes what is recorded while warming up, and is thrown away.
+    /// The recording of the warm-up, which is discarded.
     discard: Option<Running>,
     schedule: Schedule,
     /// The steps that have ended.
@@ -58,7 +58,7 @@ pub struct Session {
     steps: StepMarks,
 }
 
-/// What a builder hands to a session.
+/// The checked settings of a builder.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) running: Running,
@@ -126,7 +126,7 @@ impl Session {
         !self.is_paused && self.phase() == Phase::Active
     }
 
-    /// Stops recording until [`resume`](Self::resume), on all threads. What has been recorded is kept.
+    /// Stops recording until [`resume`](Self::resume), on all threads. Ops that have ended are kept.
     ///
     /// An op that is running now is recorded when it ends. Steps and the schedule go on.
     pub fn pause(&mut self) {

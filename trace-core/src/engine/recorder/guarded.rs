@@ -1,4 +1,4 @@
-//! Ops that a guard keeps open: the way of `#[traced_op]`, and the hot path.
+//! Ops that a guard keeps open, as `#[traced_op]` does: the hot path.
 
 use super::{OpenOp, Place, Recorder, labelled};
 use crate::Outcome;
@@ -37,27 +37,27 @@ impl Recorder {
             return None;
         }
         let base = self.sink.begin(op);
-        self.sink.tell(base, inputs);
+        self.sink.describe(base, inputs);
         Some(GuardedOp {
             op: self.open(base),
             place: self.place,
         })
     }
 
-    /// Ends an op that a guard kept open, with whatever was left open inside of it.
+    /// Ends an op that a guard kept open, and the ops that were left open inside of it.
     #[inline]
     pub(crate) fn end_guarded(&mut self, guarded: &GuardedOp, outputs: impl Describe) {
         let end = self.now();
         if guarded.place != self.place && !self.return_to(guarded.place) {
             return;
         }
-        self.sink.resume(guarded.op.said);
+        self.sink.resume(guarded.op.words);
         self.sink.begin_outputs();
         outputs.describe(&mut self.sink);
         self.close_inline(&guarded.op, end, Outcome::Ok);
     }
 
-    /// Ends an op that was left through `?` or a panic, be it while its outputs were described.
+    /// Ends an op that was left through `?` or a panic, also one while its outputs were described.
     #[cold]
     #[inline(never)]
     pub(crate) fn abandon_guarded(&mut self, guarded: &GuardedOp, outcome: Outcome) {
@@ -65,12 +65,12 @@ impl Recorder {
         if guarded.place != self.place && !self.return_to(guarded.place) {
             return;
         }
-        self.sink.rewind(guarded.op.said);
+        self.sink.rewind(guarded.op.words);
         self.sink.begin_outputs();
         self.close(&guarded.op, end, outcome);
     }
 
-    /// Ends what was left open inside of an op; false if the op belongs to another recording.
+    /// Ends the ops that were left open inside of an op; false if the op belongs to another recording.
     #[cold]
     #[inline(never)]
     fn return_to(&mut self, place: Place) -> bool {

@@ -12,7 +12,7 @@ use crate::engine::labels::{LabelNumber, Labels, NO_LABEL, REFUSED_LABEL};
 use crate::engine::log::Shared;
 use crate::engine::rows::{OpRef, RawExtra};
 use crate::engine::signatures::{FILTERED, REFUSED};
-use crate::engine::sink::{Said, TensorSink};
+use crate::engine::sink::{OpWords, TensorSink};
 use crate::engine::site::Sites;
 use crate::engine::target::{Recorded, Target, is_exhausted};
 use crate::{DType, Device, Outcome};
@@ -25,14 +25,14 @@ use std::sync::Arc;
 /// between is inside of them.
 #[derive(Debug)]
 pub struct Recorder {
-    /// What `state` said when the target was chosen.
+    /// The value of `state::STATE` when the target was chosen.
     pub(crate) seen: u32,
     /// A word of its own: loaded together with `parent`, it would wait for the stores of both.
     next_step: u64,
     place: Place,
     /// The innermost open op of this thread, or [`NO_PARENT`].
     parent: u32,
-    /// The op of another thread or task that stands around this one.
+    /// The op of another thread or task that the ops of this one are inside of.
     link: Option<OpRef>,
     clock: Clock,
     target: Option<Target>,
@@ -41,9 +41,9 @@ pub struct Recorder {
     /// The label of the scope that the thread is in.
     label: LabelNumber,
     sink: TensorSink,
-    /// What [`begin_op`](Self::begin_op) and [`begin_nested`](Self::begin_nested) opened.
+    /// Ops that [`begin_op`](Self::begin_op) and [`begin_nested`](Self::begin_nested) opened.
     frames: Vec<Frame>,
-    /// Of ops that are open.
+    /// The extras of ops that are open.
     extras: Vec<RawExtra>,
 }
 
@@ -52,7 +52,7 @@ pub struct Recorder {
 struct OpenOp {
     start: u64,
     steps: Steps,
-    said: Said,
+    words: OpWords,
     has_extra: bool,
 }
 
@@ -244,7 +244,7 @@ impl Recorder {
         }
     }
 
-    /// Who opened the innermost op, if the recorder itself keeps it open.
+    /// The method that opened the innermost op, if the recorder itself keeps it open.
     fn innermost(&self) -> Option<OpenedBy> {
         let frame = self.frames.last()?;
         (frame.op.steps.step() == self.parent).then_some(frame.opened_by)
@@ -276,7 +276,7 @@ impl Recorder {
         let end = self.now();
         if let Some(frame) = self.frames.pop() {
             self.place.0 -= 1;
-            self.sink.rewind(frame.op.said);
+            self.sink.rewind(frame.op.words);
             self.sink.begin_outputs();
             describe(&mut self.sink);
             self.close(&frame.op, end, outcome);
@@ -300,11 +300,11 @@ impl Recorder {
             has_extra = true;
             self.open_extra(step, parent);
         }
-        let (said, steps) = (self.sink.said(base), Steps::new(step, parent));
+        let (words, steps) = (self.sink.op_words(base), Steps::new(step, parent));
         OpenOp {
             start: self.now(),
             steps,
-            said,
+            words,
             has_extra,
         }
     }
@@ -326,7 +326,7 @@ impl Recorder {
         self.close_inline(op, end, outcome);
     }
 
-    /// The same where it is worth its code.
+    /// The same inlined, for the hot path.
     #[allow(clippy::inline_always, reason = "the call would cost a fifth of an op")]
     #[inline(always)]
     fn close_inline(&mut self, op: &OpenOp, end: u64, outcome: Outcome) {
@@ -334,7 +334,7 @@ impl Recorder {
         let Some(target) = &mut self.target else {
             return;
         };
-        let Some(signature) = self.sink.number(op.said, target.shared()) else {
+        let Some(signature) = self.sink.number(op.words, target.shared()) else {
             return self.drop_op(op);
         };
         let outcome = if self.sink.has_failed() {

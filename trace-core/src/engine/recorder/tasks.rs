@@ -1,4 +1,4 @@
-//! What follows an op to other threads and across `.await`.
+//! Ops whose parent is on another thread, and ops that continue across `.await`.
 
 use super::{OpenOp, Recorder, labelled};
 use crate::Outcome;
@@ -75,15 +75,15 @@ impl Recorder {
             return None;
         }
         let base = self.sink.begin(op);
-        self.sink.tell(base, inputs);
+        self.sink.describe(base, inputs);
         Some((self.sink.take_words(base), self.sink.take_meta()))
     }
 
-    /// Describes the outputs of a task that said this before; what it says goes from the returned place on.
+    /// Describes the outputs of a task after the words of its inputs. Returns where its words begin.
     pub(crate) fn describe_outputs(&mut self, words: &[usize], outputs: impl Describe) -> u32 {
         let base = self.sink.restore(words);
         self.sink.begin_outputs();
-        self.sink.tell(base, outputs);
+        self.sink.describe(base, outputs);
         base
     }
 
@@ -96,7 +96,7 @@ impl Recorder {
         let op = OpenOp {
             start: task.start,
             steps: Steps::new(step, NO_PARENT),
-            said: self.sink.said(task.base),
+            words: self.sink.op_words(task.base),
             has_extra: true,
         };
         self.close(&op, task.end, task.outcome);
@@ -104,10 +104,10 @@ impl Recorder {
     }
 }
 
-/// What an op's `meta(…)` said.
+/// Keys and values of `meta(…)`.
 type Meta = Vec<(&'static str, String)>;
 
-/// What stood around an op before [`Recorder::link`].
+/// Parent and link before [`Recorder::link`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Linked {
     parent: u32,
@@ -124,7 +124,7 @@ pub(crate) struct LabelScope {
 
 /// A task that has run to its end, or been dropped before.
 pub(crate) struct EndedTask {
-    /// Where what it said begins.
+    /// Where its words begin.
     pub(crate) base: u32,
     pub(crate) start: u64,
     pub(crate) end: u64,
