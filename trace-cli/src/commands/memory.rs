@@ -5,7 +5,9 @@ use crate::failure::Failure;
 use crate::{input, output};
 use std::path::PathBuf;
 use trace_runtime::analyze::{LiveMemory, live_memory};
-use trace_runtime::report::{Column, Table, bytes, duration, percent, printable, prose};
+use trace_runtime::report::{
+    Column, FREES_MISSING, Table, bytes, duration, percent, printable, prose,
+};
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Columns of text that the table needs beside the picture.
@@ -41,11 +43,10 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
     );
     tables.retain(|table| !table.rows.is_empty());
     let line = match devices.iter().max_by_key(|device| device.peak_bytes) {
-        None => "the trace has no memory events and no outputs".to_owned(),
+        None => FREES_MISSING.to_owned(),
         Some(most) => {
-            let bound = if most.upper_bound { " at most" } else { "" };
             let peak = prose(&bytes(most.peak_bytes));
-            format!("peak {peak}{bound} on {}", name(most))
+            format!("peak {peak} on {}", name(most))
         }
     };
     output::tables(&args.layout, &line, &tables, || {
@@ -54,7 +55,7 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
 }
 
 fn name(device: &LiveMemory) -> String {
-    let name = printable(device.device.as_deref().unwrap_or("no device"));
+    let name = printable(&device.device);
     match device.rank {
         Some(rank) => format!("{name} of rank {rank}"),
         None => name,
@@ -70,7 +71,6 @@ fn peaks(devices: &[LiveMemory], columns: usize) -> Table {
             sparkline(&device.curve, columns),
         ]
     };
-    let bounds = devices.iter().any(|device| device.upper_bound);
     Table {
         title: "live memory".to_owned(),
         columns: vec![
@@ -80,10 +80,7 @@ fn peaks(devices: &[LiveMemory], columns: usize) -> Table {
             Column::number("over time", 2),
         ],
         rows: devices.iter().map(row).collect(),
-        footer: bounds.then(|| {
-            "the trace does not record when outputs are freed: an upper bound, as if none were"
-                .to_owned()
-        }),
+        footer: None,
         footnote: None,
     }
 }
@@ -91,11 +88,10 @@ fn peaks(devices: &[LiveMemory], columns: usize) -> Table {
 fn figures(devices: &[LiveMemory]) -> Table {
     let row = |device: &LiveMemory| {
         vec![
-            device.device.clone().unwrap_or_default(),
+            device.device.clone(),
             device.rank.map(|rank| rank.to_string()).unwrap_or_default(),
             device.peak_bytes.to_string(),
             device.peak_at_ns.to_string(),
-            device.upper_bound.to_string(),
         ]
     };
     Table {
@@ -104,7 +100,6 @@ fn figures(devices: &[LiveMemory]) -> Table {
             Column::number("rank", 0),
             Column::number("peak_bytes", 0),
             Column::number("peak_at_ns", 0),
-            Column::number("upper_bound", 0),
         ],
         rows: devices.iter().map(row).collect(),
         ..Table::default()

@@ -19,6 +19,9 @@ pub(crate) struct ReportArgs {
     /// output, bytes/s, flop/s or op
     #[arg(long, value_name = "COLUMN", default_value_t = OpSort::default(), hide_default_value = true)]
     pub(crate) sort: OpSort,
+    /// Show only ops whose name contains this, in any case; `*` stands for any text in between
+    #[arg(long, value_name = "OP")]
+    pub(crate) filter: Option<String>,
     /// Compare ops with these peaks: `60e12,2e12` for 60 TFLOP/s and 2 TB/s, or `measured` for those of this machine
     #[arg(long, value_name = "FLOP/S,B/S", value_parser = peaks)]
     pub(crate) peaks: Option<Peaks>,
@@ -72,6 +75,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let mut report = trace.report().sorted_by(args.sort);
     if let Some(peaks) = args.peaks {
         report = report.with_peaks(peaks.get());
+    }
+    if let Some(pattern) = &args.filter {
+        report = report.filtered_by(pattern);
     }
     report.notes.extend(super::left_out(&trace));
     let layout = &args.layout;

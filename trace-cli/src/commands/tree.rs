@@ -30,10 +30,15 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;
     let tree = call_tree(&trace);
     let whole: u64 = tree.nodes.iter().map(|node| node.self_ns).sum();
-    let shown = shown(&tree, args, whole);
+    let mut shown = shown(&tree, args, whole);
+    let hidden = tree.nodes.len() - shown.len();
+    let small = shown.len().saturating_sub(args.layout.rows);
+    let is_for_reading = matches!(args.layout.format, Format::Text | Format::Md);
+    if is_for_reading && small > 0 {
+        shown = largest(&shown, args.layout.rows);
+    }
     let plain = args.layout.format == Format::Csv;
     let rows = shown.iter().map(|node| row(node, whole, plain)).collect();
-    let hidden = tree.nodes.len() - shown.len();
     let table = Table {
         title: "calls".to_owned(),
         columns: if plain {
@@ -54,12 +59,7 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
             ]
         },
         rows,
-        footer: (hidden > 0).then(|| {
-            format!(
-                "and {hidden} calls that take less than {} of the time or are nested deeper than `--depth`",
-                percent(args.min)
-            )
-        }),
+        footer: footer(small, hidden, args.min),
         footnote: None,
     };
     let line = format!("{} in ops, by caller", prose(&duration(whole)));
@@ -67,6 +67,42 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
         let nodes: Vec<CallNode> = shown.iter().map(|&node| node.clone()).collect();
         serde_json::to_string_pretty(&CallTree::from(nodes))
     })
+}
+
+fn footer(small: usize, hidden: usize, min: f64) -> Option<String> {
+    let small = (small > 0).then(|| format!("{small} smaller calls (`--rows` shows more)"));
+    let hidden = (hidden > 0).then(|| {
+        format!(
+            "{hidden} calls that take less than {} of the time or are nested deeper than `--depth`",
+            percent(min)
+        )
+    });
+    let parts: Vec<String> = small.into_iter().chain(hidden).collect();
+    (!parts.is_empty()).then(|| format!("and {}", parts.join(", and ")))
+}
+
+/// The `rows` nodes with the largest total, in the order of the tree. A node is as large as its parent at most, so that
+/// no node is there without its parents.
+fn largest<'a>(nodes: &[&'a CallNode], rows: usize) -> Vec<&'a CallNode> {
+    let mut sizes: Vec<(u64, usize)> = Vec::with_capacity(nodes.len());
+    // The size of the last node at each depth.
+    let mut above: Vec<u64> = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        above.truncate(node.depth);
+        let size = above
+            .last()
+            .map_or(node.total_ns, |&size| size.min(node.total_ns));
+        above.push(size);
+        sizes.push((size, index));
+    }
+    sizes.sort_by_key(|&(size, index)| (std::cmp::Reverse(size), index));
+    let mut chosen: Vec<usize> = sizes
+        .into_iter()
+        .take(rows)
+        .map(|(_, index)| index)
+        .collect();
+    chosen.sort_unstable();
+    chosen.into_iter().map(|index| nodes[index]).collect()
 }
 
 /// The nodes that are large and shallow enough. The children of a hidden node are hidden too, even one
@@ -106,4 +142,42 @@ fn row(node: &CallNode, whole: u64, plain: bool) -> Vec<String> {
         duration(node.self_ns),
         node.count.to_string(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_rows_are_there_with_their_parents() {
+        let node = |operation: &str, depth: usize, total_ns: u64| {
+            let mut node = CallNode::default();
+            node.operation = operation.to_owned();
+            node.depth = depth;
+            node.total_ns = total_ns;
+            node
+        };
+        let nodes = [
+            node("a", 0, 50),
+            node("a.1", 1, 10),
+            node("b", 0, 100),
+            node("b.1", 1, 60),
+            // Handed to another thread, and longer than its parent.
+            node("b.1.x", 2, 500),
+            node("b.2", 1, 30),
+        ];
+        let all: Vec<&CallNode> = nodes.iter().collect();
+        let names = |rows| -> Vec<&str> {
+            let chosen = largest(&all, rows);
+            chosen
+                .into_iter()
+                .map(|node| node.operation.as_str())
+                .collect()
+        };
+        assert_eq!(names(1), ["b"]);
+        assert_eq!(names(2), ["b", "b.1"]);
+        assert_eq!(names(4), ["a", "b", "b.1", "b.1.x"]);
+        assert_eq!(names(9).len(), 6);
+        assert!(names(0).is_empty());
+    }
 }

@@ -6,33 +6,31 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The live memory of one device over time.
 ///
-/// Exact where the trace has the events of the allocator. Elsewhere it is not known when an output was
-/// freed: it counts from the end of its op to the end of the trace, which is an upper bound.
+/// Exact, from the allocations and frees in the trace. A trace without them has no live memory: outputs alone do not
+/// tell when they are freed.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct LiveMemory {
     /// The rank the device belongs to.
     pub rank: Option<u32>,
-    /// The device; `None` for outputs of ops without one.
-    pub device: Option<String>,
-    /// True if frees are unknown, so that less than this may have been live.
-    pub upper_bound: bool,
-    /// The most bytes that were live at one moment.
+    /// The device.
+    pub device: String,
+    /// The most that was live at one moment.
     pub peak_bytes: u64,
-    /// When that many were first live, in nanoseconds since the trace began.
+    /// When that was reached first, in nanoseconds since the trace began.
     pub peak_at_ns: i64,
     /// Each change: the moment in nanoseconds, and the bytes that are live from then on.
     pub curve: Vec<(i64, u64)>,
-    /// Live memory at the peak by the op that allocated it, largest first.
+    /// The memory that was live at the peak, by the op that allocated it, largest first.
     pub holders: Vec<MemoryHolder>,
 }
 
 json_struct!(LiveMemory {
-    required: [device, upper_bound, peak_bytes, peak_at_ns],
+    required: [device, peak_bytes, peak_at_ns],
     optional: [rank, curve, holders],
 });
 
-/// Memory that the outputs or allocations of one op held at the peak.
+/// Memory that the allocations of one op held at the peak.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct MemoryHolder {
@@ -40,7 +38,7 @@ pub struct MemoryHolder {
     pub operation: Option<String>,
     /// The bytes it held.
     pub bytes: u64,
-    /// Number of blocks; 0 where their allocation was not recorded.
+    /// The number of blocks; 0 where their allocation is not in the trace.
     pub blocks: usize,
 }
 
@@ -49,9 +47,7 @@ json_struct!(MemoryHolder {
     optional: [],
 });
 
-/// The live memory of each device of each rank, by rank and name.
-///
-/// Outputs of entries without a start count as made at the beginning.
+/// The live memory of each device of each rank, by rank and name; empty if the trace has no memory events.
 pub fn live_memory<T: TraceView + ?Sized>(trace: &T) -> Vec<LiveMemory> {
     let mut by_device: BTreeMap<(Option<u32>, &str), Vec<MemoryEvent<'_>>> = BTreeMap::new();
     for event in trace.memory_events() {
@@ -59,9 +55,6 @@ pub fn live_memory<T: TraceView + ?Sized>(trace: &T) -> Vec<LiveMemory> {
             .entry((event.rank, event.device_id))
             .or_default()
             .push(event);
-    }
-    if by_device.is_empty() {
-        return from_outputs(trace);
     }
     by_device
         .into_iter()
@@ -87,7 +80,7 @@ fn from_events<T: TraceView + ?Sized>(
     let mut live = lowest.saturating_neg();
     let mut memory = LiveMemory {
         rank,
-        device: Some(device.to_owned()),
+        device: device.to_owned(),
         ..LiveMemory::default()
     };
     let mut peak_event = None;
@@ -146,42 +139,7 @@ fn holders<T: TraceView + ?Sized>(
     sorted(by_op)
 }
 
-fn from_outputs<T: TraceView + ?Sized>(trace: &T) -> Vec<LiveMemory> {
-    type Lane<'a> = (Vec<(i64, u64)>, BTreeMap<Option<&'a str>, (u64, usize)>);
-    let mut lanes: BTreeMap<(Option<u32>, Option<&str>), Lane<'_>> = BTreeMap::new();
-    for view in trace.views() {
-        let bytes = view.memory_bytes() as u64;
-        if bytes == 0 {
-            continue;
-        }
-        let (made, by_op) = lanes.entry((view.rank(), view.device_id())).or_default();
-        made.push((view.end_ns().unwrap_or(0), bytes));
-        let held = by_op.entry(Some(view.operation())).or_default();
-        held.0 = held.0.saturating_add(bytes);
-        held.1 += 1;
-    }
-    lanes
-        .into_iter()
-        .map(|((rank, device), (mut made, by_op))| {
-            made.sort_unstable();
-            let mut memory = LiveMemory {
-                rank,
-                device: device.map(str::to_owned),
-                upper_bound: true,
-                holders: sorted(by_op),
-                ..LiveMemory::default()
-            };
-            for (at, bytes) in made {
-                memory.peak_bytes = memory.peak_bytes.saturating_add(bytes);
-                memory.peak_at_ns = at;
-                push_point(&mut memory.curve, at, memory.peak_bytes);
-            }
-            memory
-        })
-        .collect()
-}
-
-/// The last word at a moment counts.
+/// Of several points at one moment the last one counts.
 fn push_point(curve: &mut Vec<(i64, u64)>, at: i64, bytes: u64) {
     match curve.last_mut() {
         Some(last) if last.0 == at => last.1 = bytes,

@@ -95,8 +95,8 @@ pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
     clock.into_iter().chain(steps).collect()
 }
 
-/// The note in place of live memory.
-pub(super) const FREES_MISSING: &str = "live memory is not shown: the trace has no frees (torch.profiler records them with `profile_memory=True`)";
+/// What a trace lacks that has no live memory, in one line.
+pub const FREES_MISSING: &str = "live memory is not shown: the trace has no frees (torch.profiler records them with `profile_memory=True`)";
 
 /// Facts that a reader needs before trusting the figures.
 pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {

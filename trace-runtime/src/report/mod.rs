@@ -8,6 +8,7 @@ mod device_sections;
 mod findings;
 mod markdown;
 mod names;
+mod op_filter;
 mod op_sections;
 mod op_sort;
 mod sections;
@@ -17,7 +18,9 @@ mod text;
 mod unrecorded;
 
 pub use crate::units::{bytes, count, duration, percent, prose, rate, shapes};
+pub use answer::FREES_MISSING;
 pub use names::{display_width, printable};
+pub use op_filter::OpFilter;
 pub use op_sort::OpSort;
 pub use table::{Align, Cell, Column, Table};
 pub use text::{Colour, TextStyle, wrapped};
@@ -87,6 +90,8 @@ pub struct Report {
     pub categories: Vec<CategoryTime>,
     /// Device time whose launch is unknown, so that no host op has it.
     pub unattributed_device_ns: u64,
+    /// The choice of ops that the tables were cut to, if any.
+    pub filter: Option<OpFilter>,
     /// The steps of the program's loop; empty where it marked none.
     pub steps: StepTable,
     /// What each device did.
@@ -132,6 +137,7 @@ json_struct!(Report {
         untrusted,
     ],
     optional: [
+        filter,
         steps,
         categories,
         unattributed_device_ns,
@@ -189,8 +195,7 @@ impl Report {
             },
         ));
         let mut memory = live_memory(trace);
-        let frees_missing = memory.iter().any(|device| device.upper_bound);
-        memory.retain(|device| !device.upper_bound);
+        let frees_missing = memory.is_empty() && trace.entry_count() > 0;
         for device in &mut memory {
             thin_out(&mut device.curve);
         }

@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::names::printable;
+use super::op_filter::OpFilter;
 use super::sections::cut;
 use super::table::{Column, Table};
 use crate::analyze::{OpRow, ShortNames};
@@ -9,7 +10,7 @@ use crate::units::{bytes, count, duration, percent, rate, shapes, unless_zero};
 
 /// A table of the ops, or two where some ran on devices and others on the host.
 pub(super) fn by_op(report: &Report, names: &ShortNames, limit: usize) -> Vec<Table> {
-    on_devices_and_host("By op", &report.ops, names, limit)
+    on_devices_and_host("By op", &report.ops, report.filter.as_ref(), names, limit)
 }
 
 /// The same by input shapes, unless no op has any.
@@ -19,7 +20,9 @@ pub(super) fn by_shape(report: &Report, names: &ShortNames, limit: usize) -> Vec
             .as_ref()
             .is_some_and(|dims| !dims.is_empty())
     };
-    let mut tables = on_devices_and_host("By op and input shapes", &report.shapes, names, limit);
+    let filter = report.filter.as_ref();
+    let title = "By op and input shapes";
+    let mut tables = on_devices_and_host(title, &report.shapes, filter, names, limit);
     for (table, accelerator) in tables.iter_mut().zip([true, false]) {
         let mut rows = report.shapes.iter().filter(shaped);
         if !rows.any(|row| row.accelerator == accelerator) {
@@ -32,6 +35,7 @@ pub(super) fn by_shape(report: &Report, names: &ShortNames, limit: usize) -> Vec
 fn on_devices_and_host(
     title: &str,
     rows: &[OpRow],
+    filter: Option<&OpFilter>,
     names: &ShortNames,
     limit: usize,
 ) -> Vec<Table> {
@@ -46,15 +50,27 @@ fn on_devices_and_host(
     };
     titles
         .iter()
-        .zip([devices, host])
-        .map(|(title, rows)| ops(title, &rows, names, limit))
+        .zip([(devices, true), (host, false)])
+        .map(|(title, (rows, accelerator))| {
+            let whole_ns = filter.map(|filter| filter.whole_ns(accelerator));
+            ops(title, &rows, whole_ns, names, limit)
+        })
         .collect()
 }
 
-fn ops(title: &str, rows: &[&OpRow], names: &ShortNames, limit: usize) -> Table {
-    let total_ns = rows
-        .iter()
-        .fold(0u64, |sum, row| sum.saturating_add(row.self_ns));
+/// Shares refer to `whole_ns`, or to the rows where that is not given.
+fn ops(
+    title: &str,
+    rows: &[&OpRow],
+    whole_ns: Option<u64>,
+    names: &ShortNames,
+    limit: usize,
+) -> Table {
+    let of_rows = || {
+        rows.iter()
+            .fold(0u64, |sum, row| sum.saturating_add(row.self_ns))
+    };
+    let total_ns = whole_ns.unwrap_or_else(of_rows);
     let share = |ns: u64| percent(ns as f64 / total_ns.max(1) as f64);
     let work = rows.iter().any(|row| row.flops > 0);
     let moved = rows.iter().any(|row| row.bytes_moved > 0);

@@ -159,7 +159,7 @@ fn memory(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let mut rows = Vec::new();
     let mut peaks = Vec::new();
     for memory in &report.memory {
-        let device = printable(memory.device.as_deref().unwrap_or("unknown"));
+        let device = printable(&memory.device);
         let device = match memory.rank {
             Some(rank) => format!("{device} of rank {rank}"),
             None => device,
