@@ -196,7 +196,7 @@ fn a_timeline_and_memory_show_threads_and_devices() {
     assert!(
         optrace(&["memory", &nothing])
             .fine()
-            .contains("no memory events")
+            .contains("has no frees")
     );
 }
 
