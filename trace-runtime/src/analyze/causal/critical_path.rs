@@ -215,7 +215,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
                 let device = view.device_id().filter(|_| is_accelerator(&view));
                 (view.operation(), device)
             }
-            Node::Call(number) => (self.calls[number].name, None),
+            Node::Call(number) => (self.calls.name(number), None),
             Node::Nothing => ("", None),
         }
     }

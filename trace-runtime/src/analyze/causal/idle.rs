@@ -3,7 +3,6 @@
 use super::CausalModel;
 use super::lane::LaneKind;
 use super::wait::WaitFor;
-use super::work::Work;
 use crate::analyze::communication::CommunicationRule;
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
@@ -198,8 +197,6 @@ struct Causes<'m, 'a, T: ?Sized> {
     model: &'m CausalModel<'a, T>,
     communication: CommunicationRule<'a>,
     sums: BTreeMap<IdleClass, (u64, HashMap<&'a str, u64>)>,
-    /// By device entry: its launch.
-    works: HashMap<u32, Work>,
 }
 
 impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
@@ -208,21 +205,11 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             model,
             communication: CommunicationRule::default(),
             sums: BTreeMap::new(),
-            works: HashMap::new(),
         }
     }
 
     fn device(&mut self, rank: Option<u32>, device: &'a str, known: &Device) -> DeviceIdle {
         let model = self.model;
-        self.works.clear();
-        for &lane in &known.lanes {
-            let works = model
-                .work
-                .lane(lane)
-                .into_iter()
-                .flat_map(|lane| &lane.works);
-            self.works.extend(works.map(|work| (work.entry, *work)));
-        }
         let causes = self.causes(&known.gaps);
         let mut streams = Vec::new();
         for &lane in &known.lanes {
@@ -286,7 +273,10 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             // The thread that shows the work ran it itself: it did something else before.
             return self.on_host(lane, start, end);
         }
-        let Some(launch) = self.works.get(&entry).and_then(|work| work.launch) else {
+        let works = model.work.lane(lane);
+        // A gap ends where its entry begins.
+        let work = works.and_then(|works| works.of_entry(entry, end));
+        let Some(launch) = work.and_then(|work| work.launch) else {
             return self.add(IdleClass::Unknown, start, end, "");
         };
         let begun = launch.start.clamp(start, end);

@@ -12,6 +12,7 @@
 //! The order of a lane's own pieces is part of the model without being listed. Nothing here assumes a profiler:
 //! names of runtime calls are recognised by their parts, and what a trace lacks is in [`CausalModel::missing`].
 
+mod call;
 mod critical_path;
 mod edge;
 mod idle;
@@ -35,13 +36,14 @@ pub use launch_summary::LaunchSummary;
 pub use task_time::{TaskTime, task_times};
 
 use super::forest::NONE;
-use crate::model::{RuntimeCall, TraceView};
+use crate::model::TraceView;
+use call::Calls;
 use edge::Found;
 use lane::Lanes;
 use longest_chain::Link;
 use piece::Piece;
 use std::collections::HashMap;
-use sync::{CallKind, StreamWait, Syncs};
+use sync::{StreamWait, Syncs};
 use wait::{Wait, WaitFor};
 use work::DeviceWork;
 
@@ -75,7 +77,7 @@ pub struct CausalModel<'a, T: ?Sized> {
     pieces: Vec<Vec<Piece>>,
     waits: Vec<Wait>,
     work: DeviceWork,
-    calls: Vec<RuntimeCall<'a>>,
+    calls: Calls<'a>,
     stream_waits: HashMap<u32, StreamWait>,
     order: Vec<u32>,
     path: Vec<Link>,
@@ -88,11 +90,10 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     /// Builds the model. Takes time in proportion to the trace, and to the logarithm of its number of edges.
     pub fn new(trace: &'a T) -> Self {
         let lanes = Lanes::of(trace);
-        let calls: Vec<RuntimeCall<'a>> = trace.runtime_calls().collect();
+        let calls = Calls::of(trace, &lanes);
         let order = piece::order(trace);
-        let work = DeviceWork::of(trace, &lanes, &calls, &order);
+        let work = DeviceWork::of(trace, &lanes, &calls.all, &order);
         let mut pieces = piece::pieces(trace, &lanes, &order);
-        let kinds = sync::kinds(&calls);
         let mut found = Found {
             lanes: lanes.all.len() as u32,
             ..Found::default()
@@ -101,7 +102,6 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             lanes: &lanes,
             work: &work,
             calls: &calls,
-            kinds: &kinds,
             streams: sync::streams_by_rank(&lanes),
             stream_waits: HashMap::new(),
             unnamed_events: 0,
@@ -131,7 +131,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             last_end,
             missing: Vec::new(),
         };
-        model.missing = model.find_missing(&kinds, unnamed_events);
+        model.missing = model.find_missing(unnamed_events);
         model
     }
 
@@ -140,7 +140,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         &self.missing
     }
 
-    fn find_missing(&self, kinds: &[CallKind], unnamed_events: usize) -> Vec<String> {
+    fn find_missing(&self, unnamed_events: usize) -> Vec<String> {
         let mut missing = Vec::new();
         let works = self.work.all().count();
         if works == 0 {
@@ -151,12 +151,12 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             .all()
             .filter(|(_, work)| work.launch.is_none())
             .count();
-        if self.calls.is_empty() {
+        if self.calls.all.is_empty() {
             missing.push(
                 "the trace has no runtime calls: launch delays and waits for devices are not known"
                     .to_owned(),
             );
-        } else if !kinds.contains(&CallKind::DeviceSync) && !kinds.contains(&CallKind::StreamSync) {
+        } else if !self.calls.synchronise() {
             missing.push(
                 "the trace has no synchronisation calls: waits of the host for devices are not known"
                     .to_owned(),

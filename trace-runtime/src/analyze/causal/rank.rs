@@ -133,7 +133,7 @@ fn meet<T: TraceView + ?Sized>(
         let view = trace.view(index);
         Some((lanes.of_entry(index)?, view.start_ns()?, view.end_ns()?))
     };
-    let (Some((from, sent, send_end)), Some((to, asked, receive_end))) =
+    let (Some((from, sent, sent_until)), Some((to, asked, receive_end))) =
         (span(send), span(receive))
     else {
         return;
@@ -151,7 +151,7 @@ fn meet<T: TraceView + ?Sized>(
     if asked < sent && sent <= receive_end {
         wait(to, asked, sent, sender);
     }
-    if sent < asked && asked < send_end {
+    if sent < asked && asked < sent_until {
         wait(from, sent, asked, receiver);
         found.edge(to, asked, from, asked);
     }

@@ -1,5 +1,6 @@
 //! Launches, synchronisations and stream waits, from the calls into a device's runtime.
 
+use super::call::{Call, Calls};
 use super::edge::Found;
 use super::lane::{LaneKind, Lanes};
 use super::wait::{Wait, WaitFor};
@@ -48,19 +49,6 @@ impl CallKind {
     }
 }
 
-/// The kinds of a trace's calls; each name is looked at once.
-pub(super) fn kinds(calls: &[RuntimeCall<'_>]) -> Vec<CallKind> {
-    let mut known: HashMap<&str, CallKind> = HashMap::new();
-    calls
-        .iter()
-        .map(|call| {
-            *known
-                .entry(call.name)
-                .or_insert_with(|| CallKind::of(call.name))
-        })
-        .collect()
-}
-
 /// What a device entry had to wait for on another stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StreamWait {
@@ -73,8 +61,7 @@ pub(super) struct StreamWait {
 pub(super) struct Syncs<'m, 'a> {
     pub(super) lanes: &'m Lanes<'a>,
     pub(super) work: &'m DeviceWork,
-    pub(super) calls: &'m [RuntimeCall<'a>],
-    pub(super) kinds: &'m [CallKind],
+    pub(super) calls: &'m Calls<'a>,
     pub(super) streams: HashMap<Option<u32>, Rc<[u32]>>,
     /// By the device entry that waits.
     pub(super) stream_waits: HashMap<u32, StreamWait>,
@@ -86,51 +73,48 @@ pub(super) struct Syncs<'m, 'a> {
 impl Syncs<'_, '_> {
     pub(super) fn find<T: TraceView + ?Sized>(&mut self, trace: &T) {
         self.launches();
-        let mut launched_by: HashMap<u32, (u32, Work)> = HashMap::new();
-        let mut first_by: HashMap<u32, (u32, Work)> = HashMap::new();
-        for (lane, work) in self.work.all() {
-            let Some(call) = work.launch.map(|launch| launch.call) else {
-                continue;
-            };
-            if self.kinds.get(call as usize) == Some(&CallKind::Copy) {
-                launched_by.insert(call, (lane, *work));
-            }
-            if call != NONE {
-                let first = first_by.entry(call).or_insert((lane, *work));
-                if work.start < first.1.start {
-                    *first = (lane, *work);
-                }
-            }
-        }
+        let work = self.work;
+        let by_call = work.by_call();
+        let launched = |call: usize| {
+            let first = by_call.partition_point(|one| (one.0 as usize) < call);
+            let own = by_call[first..].iter();
+            own.take_while(move |one| one.0 as usize == call)
+                .filter_map(|&(_, lane, index)| {
+                    let work = work.lane(lane)?.works.get(index as usize)?;
+                    Some((lane, *work))
+                })
+        };
         // Waits for an event that is not named, by the thread that asked for them.
         let mut pending: HashMap<u32, i64> = HashMap::new();
-        for (number, call) in self.calls.iter().enumerate() {
-            let Some(host) = self.lanes.of_thread(call.rank, call.thread) else {
+        for (number, call) in trace.runtime_calls().enumerate() {
+            let Call {
+                lane: host, kind, ..
+            } = self.calls.all[number];
+            if host == NONE {
                 continue;
-            };
-            match self.kinds[number] {
-                CallKind::DeviceSync | CallKind::StreamSync => self.sync(number, call, host),
+            }
+            match kind {
+                CallKind::DeviceSync | CallKind::StreamSync => self.sync(number, &call, host),
                 CallKind::Copy => {
-                    if let Some((lane, work)) = launched_by.get(&(number as u32)) {
-                        self.blocking_copy(call, host, *lane, work);
+                    if let Some((lane, work)) = launched(number).last() {
+                        self.blocking_copy(&call, host, lane, &work);
                     }
                 }
-                CallKind::StreamWait if call.event_stream.is_some() => self.named_wait(call),
+                CallKind::StreamWait if call.event_stream.is_some() => self.named_wait(&call),
                 CallKind::StreamWait => {
                     self.unnamed_events += 1;
                     pending.insert(host, call.start_ns);
                 }
                 CallKind::Other => {}
             }
-            if let Some(&(lane, work)) = first_by.get(&(number as u32))
+            if pending.contains_key(&host)
+                && let Some((lane, work)) = launched(number).min_by_key(|(_, work)| work.start)
                 && let Some(asked_at) = pending.remove(&host)
             {
                 self.unnamed_wait(call.rank, lane, &work, asked_at);
             }
         }
-        if !self.kinds.contains(&CallKind::StreamSync)
-            && !self.kinds.contains(&CallKind::DeviceSync)
-        {
+        if !self.calls.synchronise() {
             self.waiting_ops(trace);
         }
     }
@@ -147,10 +131,10 @@ impl Syncs<'_, '_> {
     /// The caller waits for the work that had been launched and was not done.
     fn sync(&mut self, number: usize, call: &RuntimeCall<'_>, host: u32) {
         let (start, end) = (call.start_ns, call.end_ns());
-        let all = self.kinds[number] == CallKind::DeviceSync;
+        let all = self.calls.all[number].kind == CallKind::DeviceSync;
         // An event covers what had been launched when it was recorded.
-        let recorded = call.event.and_then(|event| self.calls.get(event));
-        let launched_by = recorded.map_or(start, |event| event.start_ns);
+        let recorded = call.event.and_then(|event| self.calls.all.get(event));
+        let launched_by = recorded.map_or(start, |event| event.start);
         let named = [call.event_stream, call.stream]
             .into_iter()
             .flatten()
@@ -204,8 +188,8 @@ impl Syncs<'_, '_> {
 
     /// A stream waits for an event whose stream is known.
     fn named_wait(&mut self, call: &RuntimeCall<'_>) {
-        let recorded = call.event.and_then(|event| self.calls.get(event));
-        let recorded_at = recorded.map_or(call.start_ns, |event| event.start_ns);
+        let recorded = call.event.and_then(|event| self.calls.all.get(event));
+        let recorded_at = recorded.map_or(call.start_ns, |event| event.start);
         let lane_of = |stream: Option<u64>| self.lanes.of_thread(call.rank, Some(stream?));
         let (Some(to), Some(from)) = (lane_of(call.stream), lane_of(call.event_stream)) else {
             return;

@@ -61,7 +61,7 @@ fn runs_backward(name: &str) -> bool {
 
 /// The thread that asked for a backward pass only waits while another thread runs it.
 ///
-/// It waits from the first to the last op of the backward thread that lies within one stretch of its own in which
+/// It waits from the first to the last op of the backward thread within one stretch of its own in which
 /// no op of its own begins or ends.
 pub(super) fn backward<T: TraceView + ?Sized>(
     trace: &T,

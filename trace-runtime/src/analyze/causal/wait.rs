@@ -33,7 +33,7 @@ pub(super) struct Wait {
     pub(super) target: WaitFor,
     /// Only pieces of this node are waiting; [`NONE`] for everything in the stretch.
     pub(super) only: u32,
-    /// The node that represents the waiting where no op ran.
+    /// The node of the waiting where no op ran.
     pub(super) node: u32,
 }
 

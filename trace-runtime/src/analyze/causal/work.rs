@@ -1,9 +1,10 @@
 //! Device work with its launch, for questions such as "what had been launched on this stream by then?".
 
+use super::call::Call;
 use super::lane::{LaneKind, Lanes};
 use crate::analyze::forest::NONE;
 use crate::analyze::nesting::parent_index;
-use crate::model::{EntryView, RuntimeCall, TraceView};
+use crate::model::{EntryView, TraceView};
 use std::collections::HashMap;
 
 /// When and where a piece of device work was launched.
@@ -54,7 +55,7 @@ impl DeviceWork {
     pub(super) fn of<T: TraceView + ?Sized>(
         trace: &T,
         lanes: &Lanes<'_>,
-        calls: &[RuntimeCall<'_>],
+        calls: &[Call],
         order: &[u32],
     ) -> DeviceWork {
         let mut call_of: Vec<u32> = Vec::new();
@@ -83,14 +84,12 @@ impl DeviceWork {
             };
             let call = call_of.get(index).copied().unwrap_or(NONE);
             let launch = match calls.get(call as usize) {
-                Some(made) => lanes
-                    .of_thread(made.rank, made.thread)
-                    .map(|lane| LaunchPoint {
-                        lane,
-                        call,
-                        start: made.start_ns,
-                        end: made.end_ns(),
-                    }),
+                Some(made) => (made.lane != NONE).then_some(LaunchPoint {
+                    lane: made.lane,
+                    call,
+                    start: made.start,
+                    end: made.end,
+                }),
                 None => launching_op(trace, lanes, index, &view),
             };
             work.by_lane.entry(lane).or_default().works.push(Work {
@@ -108,6 +107,20 @@ impl DeviceWork {
 
     pub(super) fn lane(&self, lane: u32) -> Option<&LaneWork> {
         self.by_lane.get(&lane)
+    }
+
+    /// The launched work by the number of its call: call, lane, index in the lane.
+    pub(super) fn by_call(&self) -> Vec<(u32, u32, u32)> {
+        let mut by_call: Vec<(u32, u32, u32)> = Vec::new();
+        for (&lane, work) in &self.by_lane {
+            let launched = (0..).zip(&work.works).filter_map(|(index, work)| {
+                let call = work.launch?.call;
+                (call != NONE).then_some((call, lane, index))
+            });
+            by_call.extend(launched);
+        }
+        by_call.sort_unstable();
+        by_call
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (u32, &Work)> {
@@ -162,6 +175,14 @@ impl LaneWork {
                 winner
             })
             .collect();
+    }
+
+    /// The work that an entry is.
+    pub(super) fn of_entry(&self, entry: u32, start: i64) -> Option<&Work> {
+        let first = self.works.partition_point(|work| work.start < start);
+        let same = self.works[first..].iter();
+        same.take_while(|work| work.start == start)
+            .find(|work| work.entry == entry)
     }
 
     /// Of the work launched at `at` or before, the one that ends last.

@@ -1,0 +1,58 @@
+//! Runtime calls as the model keeps them: when, on which lane, and what they do.
+
+use super::lane::Lanes;
+use super::sync::CallKind;
+use crate::analyze::forest::NONE;
+use crate::model::TraceView;
+use std::collections::HashMap;
+
+/// One runtime call. A trace has about one for every two entries, so this is 32 bytes and not a
+/// [`RuntimeCall`](crate::model::RuntimeCall) of 120.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    /// The host lane that made it; [`NONE`] where that is not a lane.
+    pub(super) lane: u32,
+    pub(super) kind: CallKind,
+}
+
+/// The runtime calls of a trace, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Calls<'a> {
+    pub(super) all: Vec<Call>,
+    /// The names of the calls outside of ops, by number.
+    names: HashMap<u32, &'a str>,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn of<T: TraceView + ?Sized>(trace: &'a T, lanes: &Lanes<'_>) -> Calls<'a> {
+        let mut calls = Calls::default();
+        // Each name is looked at once.
+        let mut kinds: HashMap<&str, CallKind> = HashMap::new();
+        for call in trace.runtime_calls() {
+            let name = call.name;
+            if call.during.is_none() {
+                calls.names.insert(calls.all.len() as u32, name);
+            }
+            calls.all.push(Call {
+                start: call.start_ns,
+                end: call.end_ns(),
+                lane: lanes.of_thread(call.rank, call.thread).unwrap_or(NONE),
+                kind: *kinds.entry(name).or_insert_with(|| CallKind::of(name)),
+            });
+        }
+        calls
+    }
+
+    /// The name of a call outside of ops.
+    pub(super) fn name(&self, number: usize) -> &'a str {
+        self.names.get(&(number as u32)).copied().unwrap_or("")
+    }
+
+    /// True if some call makes the host wait for a device.
+    pub(super) fn synchronise(&self) -> bool {
+        let waits = |call: &Call| matches!(call.kind, CallKind::DeviceSync | CallKind::StreamSync);
+        self.all.iter().any(waits)
+    }
+}
