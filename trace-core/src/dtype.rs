@@ -141,7 +141,7 @@ mod by_name {
         }
     }
 
-    /// A name from a newer version reads as [`DType::Unknown`]: one odd dtype must not cost the trace.
+    /// A name from a newer version is read as [`DType::Unknown`], so that one dtype does not make a trace unreadable.
     impl<'de> Deserialize<'de> for DType {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;

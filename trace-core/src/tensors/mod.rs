@@ -39,7 +39,7 @@
 //!
 //! # A tensor of another library
 //!
-//! Only the crate that owns the trait or the type may join the two, so a type of a library without a
+//! Rust allows an impl only in the crate of the trait or of the type, so a type of a library without a
 //! feature here gets a wrapper that borrows it, for `inputs` and `output` of the attribute. Signatures
 //! stay as they are:
 //!

@@ -55,7 +55,7 @@ pub struct CommunicationBottleneck {
     pub ratio_of_total: f64,
     /// Number of executions.
     pub call_count: usize,
-    /// Of that time, the time spent in no op inside of it, in microseconds.
+    /// The part of that time outside of nested ops, in microseconds.
     pub self_duration_us: f64,
 }
 

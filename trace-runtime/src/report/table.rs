@@ -71,7 +71,7 @@ const NARROW_NAME: usize = 16;
 const NARROWEST_NAME: usize = 8;
 
 impl Table {
-    /// The table in `width` columns of text. If it does not fit, columns are left out by their rank, then
+    /// The table as text of at most `width` columns. If it does not fit, columns are left out by their rank, then
     /// the first column is cut, then more columns are left out from the right. At least the first remains.
     /// Different names stay different when they are cut.
     pub fn to_text(&self, width: usize, colour: Colour) -> String {

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 #![forbid(warnings)]
 #![deny(clippy::all, clippy::pedantic, clippy::nursery)]
-// Off, the function is the one that was written, and it could be `const`.
+// With the feature off the function is unchanged, and could be `const`.
 #![cfg_attr(not(feature = "enabled"), allow(clippy::missing_const_for_fn))]
 #![deny(missing_docs, unused, unreachable_code)]
 

@@ -40,9 +40,9 @@ const QUIET_LEVEL: f64 = 0.1;
 const TIME_LEVEL: f64 = 0.005;
 /// The same for the median, the tail or the longest call of any op.
 const CALL_LEVEL: f64 = 0.005;
-/// So many ops must have a share of the time for what they have in common to mean anything.
+/// The change that all ops share is only computed from at least this many ops.
 const FEWEST_VOTERS: usize = 4;
-/// An op with a smaller share has no vote on what the ops have in common.
+/// An op with a smaller share of the time is not used for the change that all ops share.
 const VOTER_WEIGHT: f64 = 0.002;
 /// With one run a side, an op must change the total by this share to be called slower or faster: where its data is in
 /// memory can make an op twice as slow for a whole run.

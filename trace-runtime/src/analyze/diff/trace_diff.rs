@@ -128,7 +128,7 @@ pub struct Method {
     pub runs: (usize, usize),
     /// Whether the two sides took turns.
     pub pairs: bool,
-    /// What the times are of: `step` or `run`.
+    /// The unit that times refer to: `step` or `run`.
     pub per: String,
     /// What the total is: `elapsed time`, or `time in ops` where the traces do not have the start of every entry.
     pub total: String,

@@ -35,7 +35,7 @@ impl Shared {
             members: members.into(),
             printable: is_printable(view.operation())
                 && view.device_id().is_none_or(is_printable)
-                // Without a label there is no key, so an empty one is not expressed by it.
+                // A missing key means that there is no label, so an empty label needs the exact form.
                 && view
                     .label()
                     .is_none_or(|label| !label.is_empty() && is_printable(label)),
