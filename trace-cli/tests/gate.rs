@@ -307,3 +307,105 @@ fn compare_reports_programs_that_fail() {
         error("./missing-program")
     );
 }
+
+/// Two runs of a recommendation model on a GPU, before and after a compiler was switched on; the account was made by
+/// hand from the events: the mean length of the six `ProfilerStep`s, and the sums of the device copies.
+#[test]
+fn a_real_pair_is_explained_as_by_hand() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");
+    let [before, after] =
+        ["diff_control.json.gz", "diff_test.json.gz"].map(|name| folder.join(name));
+    if !before.exists() {
+        println!("skipped: there is no {}", before.display());
+        return;
+    }
+    let json = optrace(&[
+        "diff",
+        before.to_str().unwrap(),
+        after.to_str().unwrap(),
+        "--format",
+        "json",
+    ])
+    .fine();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["method"]["per"], "step");
+    assert_eq!(
+        json["total"]["before_ns"], 77_490_833,
+        "464,945 µs in six steps"
+    );
+    assert_eq!(
+        json["total"]["after_ns"], 124_066_833,
+        "744,401 µs in six steps"
+    );
+    let rows = json["rows"].as_array().unwrap();
+    let changes: i64 = rows
+        .iter()
+        .map(|row| row["change_ns"].as_i64().unwrap())
+        .sum();
+    assert_eq!(changes, 46_576_000);
+    let row = |name: &str| rows.iter().find(|row| row["operation"] == name).unwrap();
+    let copies = row("Memcpy DtoD (Device -> Device)");
+    assert_eq!(copies["count"], serde_json::json!([18, 4645]));
+    assert_eq!(
+        copies["self_ns"],
+        serde_json::json!([455_833, 15_488_667]),
+        "2,735 and 92,932 µs in six steps"
+    );
+    assert_eq!(copies["verdict"], "slower");
+    assert!(
+        copies["more_calls_ns"].as_i64() > Some(0) && copies["slower_calls_ns"].as_i64() < Some(0),
+        "{copies}"
+    );
+    let reduce = row("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)");
+    assert_eq!(
+        reduce["self_ns"],
+        serde_json::json!([5_480_000, 15_347_000]),
+        "32,880 and 92,082 µs"
+    );
+    // The host waits for the device to read a value, and copies small tensors one by one.
+    let first: Vec<&str> = json["ops"].as_array().unwrap()[..4]
+        .iter()
+        .map(|op| op["operation"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        first,
+        [
+            "(ops at the same time)",
+            "aten::_local_scalar_dense",
+            "aten::copy_",
+            "Memcpy DtoD (Device -> Device)"
+        ]
+    );
+}
+
+#[test]
+fn a_tail_in_one_run_a_side_fails() {
+    let folder = Folder::new();
+    let trace = |slow: &dyn Fn(usize) -> bool| {
+        let events: Vec<String> = (0..30)
+            .map(|call| {
+                let us = if slow(call) { 30_000 } else { 950 + (call * 37) % 100 };
+                format!(
+                    r#"{{"ph":"X","cat":"cpu_op","name":"item","pid":1,"tid":1,"ts":{},"dur":{us}}}"#,
+                    call * 40_000
+                )
+            })
+            .collect();
+        format!(r#"{{"traceEvents":[{}]}}"#, events.join(","))
+    };
+    let before = folder.file("before.json", trace(&|_| false));
+    let after = folder.file("after.json", trace(&|call| call % 5 == 0));
+    let failed = optrace(&["diff", &before, &after, "--fail-op-over", "5%"]);
+    assert_eq!(failed.code, 1, "{}", failed.out);
+    let interrupted = folder.file("interrupted.json", trace(&|call| call == 9));
+    optrace(&[
+        "diff",
+        &before,
+        &interrupted,
+        "--fail-over",
+        "5%",
+        "--fail-op-over",
+        "5%",
+    ])
+    .fine();
+}

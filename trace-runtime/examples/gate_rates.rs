@@ -119,7 +119,10 @@ fn neighbours(
     }
     let shorter = before.len().min(after.len());
     let start = index % (shorter - size + 1);
-    (group(&before[start..start + size]), group(&after[start..start + size]))
+    (
+        group(&before[start..start + size]),
+        group(&after[start..start + size]),
+    )
 }
 
 fn fails(before: &RunGroup, after: &RunGroup, shown: Option<&str>) -> bool {

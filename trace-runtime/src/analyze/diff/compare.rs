@@ -37,7 +37,7 @@ const TOTAL_LEVEL: f64 = 0.01;
 /// The same for any op by its calls or its quiet time.
 const QUIET_LEVEL: f64 = 0.1;
 /// The same for any op by its self time.
-const TIME_LEVEL: f64 = 0.005;
+const TIME_LEVEL: f64 = 0.01;
 /// The same for the median, the tail or the longest call of any op.
 const CALL_LEVEL: f64 = 0.005;
 /// The change that all ops share is only computed from at least this many ops.

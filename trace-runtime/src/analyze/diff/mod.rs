@@ -34,7 +34,7 @@
 //! calls, and an op must change the total by 5 %: one run shows little, and the notes report how little.
 //!
 //! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 10 % for quiet
-//! times and calls of all ops, 0.5 % for their times, whatever the dependence between the tests. The size that a verdict
+//! times and calls of all ops, 1 % for their times, whatever the dependence between the tests. The size that a verdict
 //! needs, below, makes false verdicts much rarer than that.
 //!
 //! **Size.** A verdict also needs a change above the threshold, with and without the common change, in the direction
