@@ -162,3 +162,29 @@ fn a_label_that_repeats_allocates_nothing() {
     // 360 ops fill at most one new chunk.
     assert!(labelled.calls <= 4, "{} allocations", labelled.calls);
 }
+
+#[test]
+fn the_report_has_a_row_for_each_label() {
+    let layers = layers(2);
+    let ((), trace) = record(|| {
+        for layer in layers.iter().chain(&layers) {
+            layer.forward(&[1.0]);
+        }
+    });
+    let rows = trace_runtime::analyze::by_shape(&trace);
+    let mut forward: Vec<_> = rows
+        .iter()
+        .filter(|row| row.operation == "Layer::forward")
+        .map(|row| (row.label.as_deref(), row.count))
+        .collect();
+    forward.sort_unstable();
+    assert_eq!(forward, [(Some("layers.0"), 2), (Some("layers.1"), 2)]);
+    let ops = trace_runtime::analyze::by_op(&trace);
+    let forward = ops.iter().find(|row| row.operation == "Layer::forward");
+    assert_eq!(
+        forward.map(|row| (row.label.as_deref(), row.count)),
+        Some((None, 4))
+    );
+    let text = trace.report().to_string();
+    assert!(text.contains("Layer::forward layers.1 [1]"), "{text}");
+}

@@ -15,6 +15,8 @@ use crate::model::json_struct::json_struct;
 pub struct OpRow {
     /// The op's name.
     pub operation: String,
+    /// The instance of the op, such as the layer `layers.3.attn`, where rows are by label and shapes and it has one.
+    pub label: Option<String>,
     /// The dims of its inputs; `None` where all shapes of the op are in one row.
     pub input_shapes: Option<Vec<Vec<usize>>>,
     /// True if it ran on a device other than `cpu`. An op of the host and one of a device are never in
@@ -89,6 +91,7 @@ json_struct!(OpRow {
         bytes_moved,
     ],
     optional: [
+        label,
         input_shapes,
         accelerator,
         communication,

@@ -109,6 +109,7 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
                 .cmp(&a.self_ns)
                 .then_with(|| a.operation.cmp(&b.operation))
                 .then_with(|| a.accelerator.cmp(&b.accelerator))
+                .then_with(|| a.label.cmp(&b.label))
                 .then_with(|| a.input_shapes.cmp(&b.input_shapes))
         });
         rows
@@ -190,6 +191,7 @@ impl RowSums {
         let per_s = |part: u64, ns: u64| over(part, ns).map(|per_ns| per_ns * 1e9);
         OpRow {
             operation: key.operation().to_owned(),
+            label: key.label().map(str::to_owned),
             input_shapes: key.input_shapes(),
             communication: self.communication,
             count,

@@ -9,6 +9,10 @@ pub(crate) trait RowKey: Copy + Eq + Hash {
     fn operation(&self) -> &str;
     fn accelerator(&self) -> bool;
     fn input_shapes(&self) -> Option<Vec<Vec<usize>>>;
+
+    fn label(&self) -> Option<&str> {
+        None
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +45,10 @@ impl RowKey for ByShape<'_> {
         is_accelerator(&self.0)
     }
 
+    fn label(&self) -> Option<&str> {
+        self.0.label()
+    }
+
     fn input_shapes(&self) -> Option<Vec<Vec<usize>>> {
         Some(self.0.inputs().map(|input| input.dims.to_vec()).collect())
     }
@@ -50,6 +58,7 @@ impl PartialEq for ByShape<'_> {
     fn eq(&self, other: &Self) -> bool {
         let dims = |key: &Self| key.0.inputs().map(|input| input.dims);
         self.0.operation() == other.0.operation()
+            && self.0.label() == other.0.label()
             && self.accelerator() == other.accelerator()
             && dims(self).eq(dims(other))
     }
@@ -60,6 +69,7 @@ impl Eq for ByShape<'_> {}
 impl Hash for ByShape<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.operation().hash(state);
+        self.0.label().hash(state);
         for input in self.0.inputs() {
             input.dims.hash(state);
         }

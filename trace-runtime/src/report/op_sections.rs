@@ -13,12 +13,11 @@ pub(super) fn by_op(report: &Report, names: &ShortNames, limit: usize) -> Vec<Ta
     on_devices_and_host("By op", &report.ops, report.filter.as_ref(), names, limit)
 }
 
-/// The same by input shapes, unless no op has any.
+/// The same by label and input shapes, unless no op has any.
 pub(super) fn by_shape(report: &Report, names: &ShortNames, limit: usize) -> Vec<Table> {
     let shaped = |row: &&OpRow| {
-        row.input_shapes
-            .as_ref()
-            .is_some_and(|dims| !dims.is_empty())
+        let dims = row.input_shapes.as_ref();
+        row.label.is_some() || dims.is_some_and(|dims| !dims.is_empty())
     };
     let filter = report.filter.as_ref();
     let title = "By op and input shapes";
@@ -104,7 +103,10 @@ fn ops(
     let rows = rows
         .iter()
         .map(|row| {
-            let name = printable(names.get(&row.operation));
+            let mut name = printable(names.get(&row.operation));
+            if let Some(label) = &row.label {
+                name = format!("{name} {}", printable(label));
+            }
             let dims = shapes(row.input_shapes.as_deref().unwrap_or(&[]));
             let mut cells = vec![
                 if dims.is_empty() {
