@@ -27,6 +27,8 @@ pub(super) struct Window<R> {
     at: usize,
     ended: bool,
     passed: Passed,
+    /// The longest piece; a test uses a smaller one than [`LONGEST_PIECE`].
+    longest: usize,
 }
 
 impl<R: Read> Window<R> {
@@ -42,6 +44,7 @@ impl<R: Read> Window<R> {
             at: 0,
             ended: false,
             passed: Passed::default(),
+            longest: LONGEST_PIECE,
         };
         window.more()?;
         // The mark that some editors put in front of UTF-8.
@@ -111,6 +114,7 @@ impl<R: Read> Window<R> {
         Rest {
             window: self,
             string: StringLength::default(),
+            longest: LONGEST_STRING,
         }
     }
 
@@ -121,8 +125,8 @@ impl<R: Read> Window<R> {
         self.filled -= self.at;
         self.at = 0;
         if self.filled == self.text.len() {
-            if self.filled >= LONGEST_PIECE {
-                return Err(too_long("event or value", LONGEST_PIECE));
+            if self.filled >= self.longest {
+                return Err(too_long("event or value", self.longest));
             }
             self.text.resize(self.text.len() * 2, 0);
         }
@@ -166,6 +170,7 @@ fn too_long(what: &str, limit: usize) -> TraceError {
 pub(super) struct Rest<R> {
     window: Window<R>,
     string: StringLength,
+    longest: usize,
 }
 
 impl<R: Read> Read for Rest<R> {
@@ -179,8 +184,8 @@ impl<R: Read> Read for Rest<R> {
         room[..count].copy_from_slice(&text[..count]);
         window.at += count;
         self.string.pass(&room[..count]);
-        if self.string.length > LONGEST_STRING {
-            return Err(io::Error::other(too_long("string", LONGEST_STRING)));
+        if self.string.length > self.longest {
+            return Err(io::Error::other(too_long("string", self.longest)));
         }
         Ok(count)
     }
@@ -237,6 +242,7 @@ fn read_some(source: &mut impl Read, room: &mut [u8]) -> Result<usize, TraceErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::TraceErrorKind;
 
     /// Returns a few bytes per call.
     struct Slowly<'a>(&'a [u8], usize);
@@ -303,5 +309,71 @@ mod tests {
             .piece(|scanner| scanner.string().map(drop))
             .unwrap_err();
         assert!(error.to_string().contains("checksums differ"), "{error}");
+    }
+
+    /// One byte for ever.
+    struct Endless(u8);
+
+    impl Read for Endless {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            room.fill(self.0);
+            Ok(room.len())
+        }
+    }
+
+    #[test]
+    fn a_piece_without_end_is_an_error_and_needs_no_more_than_the_limit() {
+        let start: &[u8] = b"[\"a\", \"";
+        let mut window = Window::with_size(start.chain(Endless(b'x')), 8).unwrap();
+        window.longest = 1 << 16;
+        window.open_array().unwrap();
+        window.piece(|scanner| scanner.string().map(drop)).unwrap();
+        window.piece(|scanner| scanner.expect(b',', "`,`")).unwrap();
+        let error = window
+            .piece(|scanner| scanner.string().map(drop))
+            .unwrap_err();
+        assert_eq!(error.kind(), TraceErrorKind::TooLarge);
+        assert!(error.to_string().contains("longer than"), "{error}");
+        assert!(window.text.len() <= 1 << 16);
+    }
+
+    #[test]
+    fn white_space_between_pieces_needs_no_memory() {
+        let spaces = io::repeat(b' ').take(1 << 20);
+        let text = (&b"[\"a\""[..]).chain(spaces).chain(&b", \"b\"]"[..]);
+        let mut window = Window::with_size(text, 64).unwrap();
+        let mut items = window.open_array().unwrap();
+        let mut count = 0;
+        window
+            .pieces(|scanner| {
+                let mut now = items;
+                if !scanner.next_item(&mut now)? {
+                    return Ok(ControlFlow::Break(()));
+                }
+                scanner.string()?;
+                items = now;
+                count += 1;
+                Ok(ControlFlow::Continue(()))
+            })
+            .unwrap();
+        assert_eq!(count, 2);
+        assert!(window.text.len() <= 128, "{}", window.text.len());
+    }
+
+    #[test]
+    fn a_string_without_end_is_an_error_in_a_stream() {
+        for (start, byte) in [(&b"{\"a\\\": "[..], b'x'), (b"{\"a\": \"", b'\\')] {
+            let window = Window::with_size(start.chain(Endless(byte)), 64).unwrap();
+            let mut rest = window.rest();
+            rest.longest = 1 << 16;
+            let error = io::copy(&mut rest, &mut io::sink()).unwrap_err();
+            let error = error.downcast::<TraceError>().unwrap();
+            assert_eq!(error.kind(), TraceErrorKind::TooLarge);
+        }
+        // Outside of strings there is no limit, and short strings are not added up.
+        let many = b"[\"some text\", 12345, \"a \\\" quote\"]".repeat(5000);
+        let mut rest = Window::with_size(many.as_slice(), 64).unwrap().rest();
+        rest.longest = 16;
+        io::copy(&mut rest, &mut io::sink()).unwrap();
     }
 }
