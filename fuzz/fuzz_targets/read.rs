@@ -1,5 +1,5 @@
-//! Any bytes are a trace or an error. A trace keeps its promises: parents come first, children of one
-//! thread lie inside, it converts without loss, and the report is written.
+//! Any bytes are a trace or an error. In a trace, parents come first and contain their children on the same
+//! thread. It converts to the other storage without loss, and a report is made of it.
 
 #![no_main]
 
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
     let recorded = has(b"\"entries\"") || has(b"\"trace-runtime\"");
     for (index, view) in trace.views().enumerate() {
-        // What our own formats claim of their entries is their own business.
+        // Our own formats keep the parents that were recorded, whether or not they fit the times.
         let Some(parent) = view.parent().filter(|_| !recorded) else {
             continue;
         };
