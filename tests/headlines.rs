@@ -205,23 +205,21 @@ mod train_mlp;
 #[path = "../examples/transformer/graph.rs"]
 mod transformer;
 
-/// Runs an example and checks its first finding; shares depend on the machine.
+/// Runs an example and checks that its first finding is of one of these kinds and about this subject.
+/// Shares, and the order of findings about one op, depend on the machine and the build.
 fn example(
     name: &str,
     why: &str,
-    first: (FindingKind, &'static str),
+    kinds: &[FindingKind],
+    subject: &str,
     run: impl FnOnce(),
 ) -> Option<String> {
     let session = trace_runtime::Session::start().unwrap();
     run();
     let found = findings(&session.finish_store());
-    let expected = Expected {
-        kind: first.0,
-        subject: first.1,
-        share: (0.5, 0.5),
-        part: None,
-    };
-    check(name, why, &found, &[expected]).err()
+    let first = found.list.first();
+    let fits = first.is_some_and(|one| kinds.contains(&one.kind) && one.subject == subject);
+    (!fits).then(|| format!("{name}: expected {kinds:?} of {subject} ({why}), found {found:#?}"))
 }
 
 /// One test for all of them: a session records every thread of the process.
@@ -231,28 +229,46 @@ fn the_headlines_of_the_examples_are_those_of_a_person() {
         example(
             "pipeline",
             "`npu:2` has five times the rows of the others, which wait for its gradients",
-            (FindingKind::Straggler, "npu:2"),
+            &[FindingKind::Straggler],
+            "npu:2",
             || drop(pipeline::train(&pipeline::EXAMPLE_ROWS, 4)),
         ),
-        example("train_mlp", "x", (FindingKind::HostOp, "matmul"), || {
-            drop(train_mlp::train(6, train_mlp::Walk::Rows))
-        }),
-        example("transformer", "x", (FindingKind::HostOp, "matmul"), || {
-            let run = transformer::Run::EXAMPLE;
-            let model = transformer::Transformer::new(run.config, 42);
-            model.generate(&run.prompt(), 8, 7);
-        }),
-        example("rayon_conv", "x", (FindingKind::HostOp, "x"), || {
-            let dims = rayon_conv::Dims {
-                images: 8,
-                channels: 8,
-                side: 24,
-                filters: 8,
-                kernel: 3,
-            };
-            let (images, filters) = dims.random_input(3);
-            rayon_conv::conv2d(&images, &filters);
-        }),
+        example(
+            "train_mlp",
+            "a network of two layers: nearly all of its arithmetic is in products",
+            &[FindingKind::HostOp, FindingKind::SlowProducts],
+            "matmul",
+            || drop(train_mlp::train(6, train_mlp::Walk::Rows)),
+        ),
+        example(
+            "transformer",
+            "after the prompt it reads one token at a time: products with one row read a whole matrix to \
+             use each weight once",
+            &[FindingKind::SlowProducts, FindingKind::HostOp],
+            "matmul",
+            || {
+                let run = transformer::Run::EXAMPLE;
+                let model = transformer::Transformer::new(run.config, 42);
+                model.generate(&run.prompt(), 12, 7);
+            },
+        ),
+        example(
+            "rayon_conv",
+            "each image is unfolded and multiplied with the filters; the product is most of it",
+            &[FindingKind::HostOp, FindingKind::SlowProducts],
+            "matmul",
+            || {
+                let dims = rayon_conv::Dims {
+                    images: 8,
+                    channels: 16,
+                    side: 32,
+                    filters: 32,
+                    kernel: 3,
+                };
+                let (images, filters) = dims.random_input(3);
+                rayon_conv::conv2d(&images, &filters);
+            },
+        ),
     ];
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -3,12 +3,14 @@
 use super::super::causal::{DeviceIdle, IdleClass};
 use super::super::device_activity::DeviceSets;
 use super::super::device_time::is_accelerator;
+use super::super::forest::NONE;
+use super::super::grouping::Grouping;
 use super::super::intervals::Intervals;
 use super::super::nesting::Nesting;
 use super::super::own_time::own_stretches;
 use crate::analyze::intervals::add_ns;
-use crate::model::TraceView;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use crate::model::{EntryView, TraceView};
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// The idle time of one accelerator within the time that counts.
 #[derive(Debug, Default)]
@@ -33,38 +35,50 @@ impl IdleTime {
 }
 
 /// What the host of each rank ran at each moment.
-pub(crate) struct HostTimelines<'a>(BTreeMap<Option<u32>, Vec<Stretch<'a>>>);
+pub(crate) struct HostTimelines<'a> {
+    by_rank: BTreeMap<Option<u32>, Vec<Stretch>>,
+    /// The name of each op, by its number.
+    operations: Vec<&'a str>,
+}
 
 impl<'a> HostTimelines<'a> {
     /// Of several threads the one that moved on last counts: a thread that waits for another has been in
     /// its op for longer.
     pub(crate) fn of<T: TraceView + ?Sized>(trace: &'a T) -> Self {
-        let mut stretches: BTreeMap<Option<u32>, Vec<(i64, i64, u32)>> = BTreeMap::new();
+        let mut grouping = Grouping::new();
+        let mut stretches: BTreeMap<Option<u32>, Vec<Stretch>> = BTreeMap::new();
         own_stretches(trace, &Nesting::of(trace), |index, start, end| {
             let view = trace.view(index);
-            if !is_accelerator(&view) {
+            let host = |view: &EntryView<'a>| (!is_accelerator(view)).then(|| view.operation());
+            let operation = grouping.group(&view, host);
+            if operation != NONE {
                 let of_rank = stretches.entry(view.rank()).or_default();
-                of_rank.push((start, end, index as u32));
+                of_rank.push((start, end, operation));
             }
         });
         let timelines = stretches.into_iter().map(|(rank, mut stretches)| {
             stretches.sort_unstable();
-            let operation = |index: u32| trace.view(index as usize).operation();
-            (rank, most_recent(&stretches, operation))
+            (rank, most_recent(&stretches))
         });
-        HostTimelines(timelines.collect())
+        HostTimelines {
+            by_rank: timelines.collect(),
+            operations: grouping.keys().to_vec(),
+        }
     }
 
     /// The time of each op of a rank within a set of moments, longest first.
     pub(crate) fn ops_during(&self, rank: Option<u32>, moments: &Intervals) -> Vec<(String, u64)> {
-        let timeline = self.0.get(&rank).map_or(&[][..], Vec::as_slice);
-        let mut by_op: HashMap<&str, u64> = HashMap::new();
-        for (name, ns) in during(timeline, moments) {
-            add_ns(by_op.entry(name).or_default(), ns);
+        let timeline = self.by_rank.get(&rank).map_or(&[][..], Vec::as_slice);
+        let mut by_op: Vec<u64> = vec![0; self.operations.len()];
+        for (operation, ns) in during(timeline, moments) {
+            add_ns(&mut by_op[operation as usize], ns);
         }
-        let mut ops: Vec<(String, u64)> = by_op
-            .into_iter()
-            .map(|(name, ns)| (name.to_owned(), ns))
+        let mut ops: Vec<(String, u64)> = self
+            .operations
+            .iter()
+            .zip(by_op)
+            .filter(|op| op.1 > 0)
+            .map(|(name, ns)| ((*name).to_owned(), ns))
             .collect();
         ops.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         ops
@@ -114,20 +128,17 @@ fn classes(idle_ns: u64, within: Option<&DeviceIdle>) -> BTreeMap<IdleClass, u64
     classes
 }
 
-/// A stretch in which one host op was the most recent one of its rank.
-type Stretch<'a> = (i64, i64, &'a str);
+/// Start, end and number of the host op of a stretch.
+type Stretch = (i64, i64, u32);
 
 /// Cuts overlapping stretches, sorted by start, so that at each moment only the latest to begin is left.
-fn most_recent<'a>(
-    stretches: &[(i64, i64, u32)],
-    operation: impl Fn(u32) -> &'a str,
-) -> Vec<Stretch<'a>> {
-    let mut timeline: Vec<Stretch<'a>> = Vec::with_capacity(stretches.len());
+fn most_recent(stretches: &[Stretch]) -> Vec<Stretch> {
+    let mut timeline: Vec<Stretch> = Vec::with_capacity(stretches.len());
     // Running stretches by start, the latest on top; ended ones are dropped when they surface.
-    let mut running: BinaryHeap<(i64, i64, u32)> = BinaryHeap::new();
+    let mut running: BinaryHeap<Stretch> = BinaryHeap::new();
     let mut now = i64::MIN;
-    let mut run_until = |running: &mut BinaryHeap<(i64, i64, u32)>, now: &mut i64, until: i64| {
-        while let Some(&(_, end, index)) = running.peek() {
+    let mut run_until = |running: &mut BinaryHeap<Stretch>, now: &mut i64, until: i64| {
+        while let Some(&(_, end, operation)) = running.peek() {
             if end <= *now {
                 running.pop();
                 continue;
@@ -135,7 +146,7 @@ fn most_recent<'a>(
             if *now >= until {
                 break;
             }
-            timeline.push((*now, end.min(until), operation(index)));
+            timeline.push((*now, end.min(until), operation));
             *now = end.min(until);
         }
         *now = until;
@@ -150,11 +161,11 @@ fn most_recent<'a>(
 
 /// The parts of a timeline inside a set of moments.
 fn during<'a>(
-    timeline: &'a [Stretch<'a>],
+    timeline: &'a [Stretch],
     moments: &'a Intervals,
-) -> impl Iterator<Item = (&'a str, u64)> {
+) -> impl Iterator<Item = (u32, u64)> + 'a {
     let mut first = 0;
-    timeline.iter().flat_map(move |&(start, end, name)| {
+    timeline.iter().flat_map(move |&(start, end, operation)| {
         let moments = moments.as_slice();
         while moments.get(first).is_some_and(|moment| moment.1 <= start) {
             first += 1;
@@ -162,7 +173,7 @@ fn during<'a>(
         moments[first..]
             .iter()
             .take_while(move |moment| moment.0 < end)
-            .map(move |moment| (name, moment.1.min(end).abs_diff(moment.0.max(start))))
+            .map(move |moment| (operation, moment.1.min(end).abs_diff(moment.0.max(start))))
     })
 }
 
@@ -172,24 +183,19 @@ mod tests {
 
     #[test]
     fn the_latest_op_counts_at_each_moment() {
-        let names = ["wait", "work", "more"];
-        let stretches = [(0, 100, 0), (20, 40, 1), (60, 70, 2)];
-        let timeline = most_recent(&stretches, |index| names[index as usize]);
+        let timeline = most_recent(&[(0, 100, 0), (20, 40, 1), (60, 70, 2)]);
         assert_eq!(
             timeline,
             [
-                (0, 20, "wait"),
-                (20, 40, "work"),
-                (40, 60, "wait"),
-                (60, 70, "more"),
-                (70, 100, "wait"),
+                (0, 20, 0),
+                (20, 40, 1),
+                (40, 60, 0),
+                (60, 70, 2),
+                (70, 100, 0)
             ]
         );
         let idle: Intervals = [(10, 30), (65, 200)].into_iter().collect();
         let found: Vec<_> = during(&timeline, &idle).collect();
-        assert_eq!(
-            found,
-            [("wait", 10), ("work", 10), ("more", 5), ("wait", 30)]
-        );
+        assert_eq!(found, [(0, 10), (1, 10), (2, 5), (0, 30)]);
     }
 }
