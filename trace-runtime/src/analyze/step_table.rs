@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 /// One step of one rank. Device figures are of the time between the step's start and end.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct StepRow {
     /// The number of the step.
     pub number: u64,
@@ -44,6 +45,7 @@ json_struct!(StepRow {
 
 /// An op and its input shapes that took longer in the slowest step than in the others.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct StepDifference {
     /// The op's name.
     pub operation: String,
@@ -76,6 +78,7 @@ json_struct!(StepDifference {
 
 /// All steps of a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct StepTable {
     /// A row for each step and rank, earliest first.
     pub steps: Vec<StepRow>,
@@ -104,16 +107,16 @@ pub fn step_table<T: TraceView + ?Sized>(trace: &T) -> StepTable {
         .steps()
         .iter()
         .map(|step| {
-            let row = StepRow {
+            let mut row = StepRow {
                 number: step.number,
                 rank: step.rank,
                 length_ns: step.length_ns(),
                 ..StepRow::default()
             };
-            match devices.get(&step.rank) {
-                Some(device) => device.fill_in(row, (step.start_ns, step.end_ns)),
-                None => row,
+            if let Some(devices) = devices.get(&step.rank) {
+                devices.fill_in(&mut row, (step.start_ns, step.end_ns));
             }
+            row
         })
         .collect();
     let lengths = || steps.iter().map(|step| step.length_ns as f64);
@@ -143,21 +146,18 @@ struct RankDevices {
 }
 
 impl RankDevices {
-    fn fill_in(&self, row: StepRow, (start, end): (i64, i64)) -> StepRow {
+    fn fill_in(&self, row: &mut StepRow, (start, end): (i64, i64)) {
         let within = |set: &Intervals| part_of(set, start, end);
         let busy = within(&self.busy);
         let window: Intervals = [(start, end)].into_iter().collect();
         let idle = window.difference(&busy);
-        StepRow {
-            device_busy_ns: Some(busy.length()),
-            exposed_communication_ns: Some(within(&self.exposed).length()),
-            host_bound_ns: self
-                .pending
-                .as_ref()
-                .map(|pending| idle.difference(&within(pending)).length()),
-            device_idle_ns: Some(idle.length()),
-            ..row
-        }
+        row.device_busy_ns = Some(busy.length());
+        row.exposed_communication_ns = Some(within(&self.exposed).length());
+        row.device_idle_ns = Some(idle.length());
+        row.host_bound_ns = self
+            .pending
+            .as_ref()
+            .map(|pending| idle.difference(&within(pending)).length());
     }
 }
 

@@ -7,6 +7,7 @@ use crate::model::json_struct::json_struct;
 
 /// The rows that a report was cut to by [`Report::filtered_by`], and the time of all rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct OpFilter {
     /// What the names match.
     pub pattern: String,

@@ -152,15 +152,15 @@ impl<W: Write> File<W> {
     fn steps(&mut self, steps: &[TraceStep], timeline: &Timeline<'_>) -> io::Result<()> {
         const CATEGORY_IIDS: u32 = 3;
         const NAME_IID: u32 = 10;
-        let mut tracks: HashMap<Option<u32>, u64> = HashMap::new();
+        let mut by_rank: HashMap<Option<u32>, u64> = HashMap::new();
         for step in steps {
-            let track = match tracks.get(&step.rank) {
-                Some(&track) => track,
+            let track = match by_rank.get(&step.rank) {
+                Some(&known) => known,
                 None => {
                     let group = self.rank(step.rank)?;
                     let uuid = self.new_uuid();
                     self.packets.track(uuid, Some(group), "steps")?;
-                    tracks.insert(step.rank, uuid);
+                    by_rank.insert(step.rank, uuid);
                     uuid
                 }
             };
@@ -182,15 +182,15 @@ impl<W: Write> File<W> {
     fn critical_path(&mut self, trace: &dyn TraceView, timeline: &Timeline<'_>) -> io::Result<()> {
         const CATEGORY_IIDS: u32 = 3;
         const NAME_IID: u32 = 10;
-        let mut tracks: HashMap<Option<u32>, u64> = HashMap::new();
+        let mut by_rank: HashMap<Option<u32>, u64> = HashMap::new();
         for step in CausalModel::new(trace).critical_steps() {
-            let track = match tracks.get(&step.rank) {
-                Some(&track) => track,
+            let track = match by_rank.get(&step.rank) {
+                Some(&known) => known,
                 None => {
                     let group = self.rank(step.rank)?;
                     let uuid = self.new_uuid();
                     self.packets.track(uuid, Some(group), "critical path")?;
-                    tracks.insert(step.rank, uuid);
+                    by_rank.insert(step.rank, uuid);
                     uuid
                 }
             };
