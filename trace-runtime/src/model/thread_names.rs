@@ -28,7 +28,7 @@ pub(crate) fn name_in(
 pub(crate) fn names_as_metadata<'a>(
     threads: impl IntoIterator<Item = (Option<u32>, u64, Option<&'a str>)>,
 ) -> BTreeMap<String, &'a str> {
-    let mut by_number: BTreeMap<u64, Vec<(Option<u32>, Option<&str>)>> = BTreeMap::new();
+    let mut by_number: BTreeMap<u64, Vec<_>> = BTreeMap::new();
     for (rank, thread, name) in threads {
         by_number.entry(thread).or_default().push((rank, name));
     }

@@ -79,13 +79,12 @@ impl Steps {
         if self.lanes.get(&process_rank) != Some(&row.lane) {
             return;
         }
-        step.number = match self.numbers.get(&row.op) {
-            Some(&Some(number)) => number,
-            _ => {
-                let before = self.found.iter().filter(|known| known.rank == step.rank);
-                before.count() as u64
-            }
+        let counted = || {
+            let before = self.found.iter().filter(|known| known.rank == step.rank);
+            before.count() as u64
         };
+        let given = self.numbers.get(&row.op).copied().flatten();
+        step.number = given.unwrap_or_else(counted);
         self.found.push(step);
     }
 

@@ -154,26 +154,24 @@ impl<W: Write> File<W> {
         const NAME_IID: u32 = 10;
         let mut by_rank: HashMap<Option<u32>, u64> = HashMap::new();
         for step in steps {
-            let track = match by_rank.get(&step.rank) {
-                Some(&known) => known,
-                None => {
-                    let group = self.rank(step.rank)?;
-                    let uuid = self.new_uuid();
-                    self.packets.track(uuid, Some(group), "steps")?;
-                    by_rank.insert(step.rank, uuid);
-                    uuid
-                }
+            let row = if let Some(&known) = by_rank.get(&step.rank) {
+                known
+            } else {
+                let group = self.rank(step.rank)?;
+                let uuid = self.new_uuid();
+                self.packets.track(uuid, Some(group), "steps")?;
+                by_rank.insert(step.rank, uuid);
+                uuid
             };
             let category = self.packets.intern(Pool::Categories, "step");
             let name = format!("{}{}", text(STEP_PREFIX), step.number);
             let name = self.packets.intern(Pool::Names, &name);
             let start = timeline.since_origin(step.start_ns);
-            self.packets
-                .event(start, track, EventType::Begin, |event| {
-                    event.number(CATEGORY_IIDS, category);
-                    event.number(NAME_IID, name);
-                })?;
-            self.end(start.saturating_add(step.length_ns()), track)?;
+            self.packets.event(start, row, EventType::Begin, |event| {
+                event.number(CATEGORY_IIDS, category);
+                event.number(NAME_IID, name);
+            })?;
+            self.end(start.saturating_add(step.length_ns()), row)?;
         }
         Ok(())
     }
@@ -184,25 +182,23 @@ impl<W: Write> File<W> {
         const NAME_IID: u32 = 10;
         let mut by_rank: HashMap<Option<u32>, u64> = HashMap::new();
         for step in CausalModel::new(trace).critical_steps() {
-            let track = match by_rank.get(&step.rank) {
-                Some(&known) => known,
-                None => {
-                    let group = self.rank(step.rank)?;
-                    let uuid = self.new_uuid();
-                    self.packets.track(uuid, Some(group), "critical path")?;
-                    by_rank.insert(step.rank, uuid);
-                    uuid
-                }
+            let row = if let Some(&known) = by_rank.get(&step.rank) {
+                known
+            } else {
+                let group = self.rank(step.rank)?;
+                let uuid = self.new_uuid();
+                self.packets.track(uuid, Some(group), "critical path")?;
+                by_rank.insert(step.rank, uuid);
+                uuid
             };
             let category = self.packets.intern(Pool::Categories, "critical_path");
             let name = self.packets.intern(Pool::Names, &step.operation);
             let start = timeline.since_origin(step.start_ns);
-            self.packets
-                .event(start, track, EventType::Begin, |event| {
-                    event.number(CATEGORY_IIDS, category);
-                    event.number(NAME_IID, name);
-                })?;
-            self.end(start.saturating_add(step.ns), track)?;
+            self.packets.event(start, row, EventType::Begin, |event| {
+                event.number(CATEGORY_IIDS, category);
+                event.number(NAME_IID, name);
+            })?;
+            self.end(start.saturating_add(step.ns), row)?;
         }
         Ok(())
     }
