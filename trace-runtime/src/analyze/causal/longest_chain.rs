@@ -15,7 +15,6 @@ pub(super) struct Link {
     pub(super) end: i64,
     pub(super) node: u32,
     pub(super) lane: u32,
-    before: u32,
 }
 
 impl Link {
@@ -29,53 +28,83 @@ pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -
     let mut walk = Walk {
         pieces,
         lanes: vec![LaneState::default(); lanes as usize],
-        links: Vec::new(),
+        segments: Vec::new(),
     };
     walk.run(edges);
-    let best = walk
-        .lanes
-        .iter()
-        .map(|lane| lane.chain)
-        .fold(Chain::default(), |best, chain| {
-            if chain.ns > best.ns { chain } else { best }
-        });
-    let mut path = Vec::new();
-    let mut at = best.link;
-    while let Some(link) = walk.links.get(at as usize) {
-        path.push(*link);
-        at = link.before;
+    let mut best = (0, Chain::default());
+    for lane in (0..).zip(&walk.lanes) {
+        if lane.1.ns > best.1.ns {
+            best = (lane.0, lane.1.chain(lane.0, i64::MAX));
+        }
     }
-    path.reverse();
-    path
+    walk.links(best.1)
 }
 
+/// The longest chain that reaches a lane at a moment: what the lane did from the start of its segment until then, and
+/// before that the chain that arrived there.
 #[derive(Debug, Clone, Copy)]
 struct Chain {
     ns: u64,
-    /// Its last link.
-    link: u32,
+    lane: u32,
+    segment: u32,
+    until: i64,
 }
 
 impl Default for Chain {
     fn default() -> Self {
-        Chain { ns: 0, link: NONE }
+        Chain {
+            ns: 0,
+            lane: NONE,
+            segment: NONE,
+            until: i64::MIN,
+        }
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+/// Where a chain from another lane arrived on a lane and was longer. Links are only made from these for the one chain
+/// that wins: a list of links for all chains would take as much memory as the pieces.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    start: i64,
+    before: Chain,
+}
+
+#[derive(Debug, Clone, Copy)]
 struct LaneState {
-    chain: Chain,
+    ns: u64,
+    /// [`NONE`] while no chain from another lane is part of this one.
+    segment: u32,
     /// The piece that is next or has been walked in part.
     piece: u32,
     at: Option<i64>,
-    /// The last link belongs to this lane alone and may grow.
-    grows: bool,
+}
+
+impl Default for LaneState {
+    fn default() -> Self {
+        LaneState {
+            ns: 0,
+            segment: NONE,
+            piece: 0,
+            at: None,
+        }
+    }
+}
+
+impl LaneState {
+    fn chain(&self, lane: u32, until: i64) -> Chain {
+        Chain {
+            ns: self.ns,
+            lane,
+            segment: self.segment,
+            until,
+        }
+    }
 }
 
 struct Walk<'m> {
     pieces: &'m [Vec<Piece>],
     lanes: Vec<LaneState>,
-    links: Vec<Link>,
+    segments: Vec<Segment>,
 }
 
 /// At one moment: chains that were under way arrive, then edges without a length are passed, then chains leave.
@@ -126,18 +155,20 @@ impl Walk<'_> {
 
     fn leave(&mut self, lane: u32, at: i64) -> Chain {
         self.walk_until(lane, at);
-        let state = &mut self.lanes[lane as usize];
-        state.grows = false;
-        state.chain
+        self.lanes[lane as usize].chain(lane, at)
     }
 
     fn arrive(&mut self, lane: u32, at: i64, chain: Chain) -> bool {
         self.walk_until(lane, at);
         let state = &mut self.lanes[lane as usize];
-        let longer = chain.ns > state.chain.ns;
+        let longer = chain.ns > state.ns;
         if longer {
-            state.chain = chain;
-            state.grows = false;
+            state.ns = chain.ns;
+            state.segment = self.segments.len() as u32;
+            self.segments.push(Segment {
+                start: at,
+                before: chain,
+            });
         }
         longer
     }
@@ -152,24 +183,7 @@ impl Walk<'_> {
             let start = state.at.map_or(piece.start, |at| at.max(piece.start));
             let end = piece.end.min(until);
             if start < end && piece.is_work() {
-                add_ns(&mut state.chain.ns, end.abs_diff(start));
-                let last = self.links.get_mut(state.chain.link as usize);
-                match last {
-                    Some(last) if state.grows && last.node == piece.node && last.end == start => {
-                        last.end = end;
-                    }
-                    _ => {
-                        self.links.push(Link {
-                            start,
-                            end,
-                            node: piece.node,
-                            lane,
-                            before: state.chain.link,
-                        });
-                        state.chain.link = self.links.len() as u32 - 1;
-                        state.grows = true;
-                    }
-                }
+                add_ns(&mut state.ns, end.abs_diff(start));
             }
             state.at = Some(end);
             if piece.end > until {
@@ -177,5 +191,34 @@ impl Walk<'_> {
             }
             state.piece += 1;
         }
+    }
+
+    /// The work of a chain, in the order of time.
+    fn links(&self, mut chain: Chain) -> Vec<Link> {
+        let mut links = Vec::new();
+        while chain.lane != NONE {
+            let segment = self.segments.get(chain.segment as usize);
+            let start = segment.map_or(i64::MIN, |segment| segment.start);
+            let pieces = self.pieces.get(chain.lane as usize);
+            let pieces = pieces.map_or(&[][..], Vec::as_slice);
+            let last = pieces.partition_point(|piece| piece.start < chain.until);
+            for piece in pieces[..last]
+                .iter()
+                .rev()
+                .take_while(|piece| piece.end > start)
+            {
+                if piece.is_work() {
+                    links.push(Link {
+                        start: piece.start.max(start),
+                        end: piece.end.min(chain.until),
+                        node: piece.node,
+                        lane: chain.lane,
+                    });
+                }
+            }
+            chain = segment.map_or_else(Chain::default, |segment| segment.before);
+        }
+        links.reverse();
+        links
     }
 }
