@@ -52,14 +52,14 @@ json_struct!(BaselineRow {
 });
 
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Baseline {
+struct Content {
     optrace_baseline: u32,
     runs: Vec<RunTotals>,
     ops: Vec<String>,
     rows: Vec<BaselineRow>,
 }
 
-json_struct!(Baseline {
+json_struct!(Content {
     required: [optrace_baseline, runs, ops, rows],
     optional: [],
 });
@@ -126,7 +126,7 @@ impl RunGroup {
                  write the baseline again"
             )));
         }
-        let file: Baseline = serde_json::from_slice(json)
+        let file: Content = serde_json::from_slice(json)
             .map_err(|error| wrong(format!("not a baseline: {error}")))?;
         let count = file.runs.len();
         let mut runs: Vec<RunSummary> = file.runs.into_iter().map(RunTotals::run).collect();

@@ -7,6 +7,7 @@ use super::run_summary::{RowFigures, RunSummary, signed};
 /// *More calls* is the number of additional calls × the mean call before. *Slower calls* is the rest, so that the two
 /// add up exactly: the calls after × the change of the mean call. All of an added or removed row is *more calls*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_field_names, reason = "the unit is part of the name")]
 pub(super) struct Parts {
     pub(super) before_ns: i64,
     pub(super) after_ns: i64,
@@ -60,6 +61,7 @@ impl Parts {
 
 /// The total of a run per unit, and the two parts of it that are not self time of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_field_names, reason = "the unit is part of the name")]
 pub(super) struct Whole {
     pub(super) total_ns: i64,
     /// Elapsed time in which no op ran. Takes the remainders of dividing by the number of steps, so that everything

@@ -54,14 +54,17 @@
 
 mod baseline;
 mod compare;
+mod comparison;
 mod decomposition;
 mod gate;
 mod item;
 mod noise;
 mod notes;
+mod rows;
 mod run_group;
 mod run_summary;
 mod statistics;
+mod testing;
 mod trace_diff;
 mod verdict;
 

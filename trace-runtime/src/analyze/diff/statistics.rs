@@ -48,18 +48,19 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
 /// Lentz's method: each round adds an even and an odd term of the fraction.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let nonzero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
-    let mut c = 1.0;
-    let mut d = 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0));
-    let mut fraction = d;
+    let mut numerator = 1.0;
+    let mut denominator = 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0));
+    let mut fraction = denominator;
     for round in 1..300 {
-        let m = f64::from(round);
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let round = f64::from(round);
+        let even = round * (b - round) * x / ((a + 2.0 * round - 1.0) * (a + 2.0 * round));
+        let odd =
+            -(a + round) * (a + b + round) * x / ((a + 2.0 * round) * (a + 2.0 * round + 1.0));
         let mut step = 1.0;
         for term in [even, odd] {
-            d = 1.0 / nonzero(1.0 + term * d);
-            c = nonzero(1.0 + term / c);
-            step = d * c;
+            denominator = 1.0 / nonzero(1.0 + term * denominator);
+            numerator = nonzero(1.0 + term / numerator);
+            step = denominator * numerator;
             fraction *= step;
         }
         if (step - 1.0).abs() < 1e-12 {

@@ -1,0 +1,237 @@
+//! The tests of the total and of the items, and their verdicts.
+
+use super::comparison::Comparison;
+use super::item::{Item, Kind, Metric};
+use super::noise::{Noise, Tested};
+use super::run_summary::RunSummary;
+use super::statistics::{holm, mean};
+use super::trace_diff::{Evidence, TotalChange};
+use super::verdict::Verdict;
+
+/// The probability that the total is called slower or faster without a cause.
+pub(super) const TOTAL_LEVEL: f64 = 0.01;
+/// The same for any op by its calls or its quiet time.
+pub(super) const QUIET_LEVEL: f64 = 0.1;
+/// The same for any op by its self time.
+pub(super) const TIME_LEVEL: f64 = 0.01;
+/// The same for the median, the tail or the longest call of any op.
+pub(super) const CALL_LEVEL: f64 = 0.005;
+
+impl<'a> Comparison<'a> {
+    /// Tests the total; returns the change that the ops have in common, too.
+    pub(super) fn total(&self) -> (f64, TotalChange) {
+        let (before_ns, after_ns) = (self.whole.0.total_ns, self.whole.1.total_ns);
+        let change_ns = after_ns.saturating_sub(before_ns);
+        let common = self
+            .common
+            .get(&Metric::Quiet)
+            .map_or(0.0, |common| self.runs.change(common));
+        let mut total = TotalChange {
+            before_ns,
+            after_ns,
+            change_ns,
+            change: if before_ns > 0 {
+                change_ns as f64 / before_ns as f64
+            } else {
+                0.0
+            },
+            ..TotalChange::default()
+        };
+        let mut tests: Vec<(Metric, Vec<f64>, Tested)> = Vec::new();
+        for metric in [Metric::Time, Metric::Quiet] {
+            let Some(series) = self.total_series(metric) else {
+                continue;
+            };
+            let specific: Vec<f64> = match metric {
+                Metric::Time => series
+                    .iter()
+                    .zip(&self.excess)
+                    .map(|(one, excess)| one - excess)
+                    .collect(),
+                _ => series.clone(),
+            };
+            let mut tested = Noise::of(metric, self.runs, [&specific])
+                .test(&specific, self.runs.change(&series));
+            if !self.runs.show_variance() {
+                tested = tested.limited_by_calls(change_ns as f64, self.total_spread());
+            }
+            tests.push((metric, series, tested));
+        }
+        let p: Vec<f64> = tests.iter().map(|test| test.2.p).collect();
+        let holds = holm(&p, TOTAL_LEVEL);
+        total.detectable = tests
+            .iter()
+            .map(|test| test.2.detectable(TOTAL_LEVEL / 2.0))
+            .fold(f64::INFINITY, f64::min)
+            .exp_m1();
+        for ((metric, series, tested), holds) in tests.iter().zip(holds) {
+            let verdict = self.verdict(*metric, tested, holds, change_ns);
+            if is_change(verdict) && tested.size().exp_m1().abs() > total.size.abs() {
+                total.size = tested.size().exp_m1();
+                total.verdict = verdict;
+            }
+            total
+                .evidence
+                .push(self.evidence(*metric, series, tested, verdict));
+        }
+        if total.size == 0.0 {
+            total.verdict = self.unproven(total.change);
+        }
+        (common.exp_m1(), total)
+    }
+
+    pub(super) fn total_series(&self, metric: Metric) -> Option<Vec<f64>> {
+        if self.runs.before == 0 || self.runs.after == 0 {
+            return None;
+        }
+        let value = |run: &RunSummary| {
+            let ns = match metric {
+                Metric::Time => run.total_ns as f64,
+                _ => run
+                    .rows
+                    .iter()
+                    .map(|row| row.figures.count as f64 * row.figures.quiet_ns as f64)
+                    .sum(),
+            };
+            (ns > 0.0).then(|| (ns / run.units() as f64).ln())
+        };
+        self.all_runs().map(value).collect()
+    }
+
+    pub(super) fn total_spread(&self) -> f64 {
+        let of = |run: &RunSummary| {
+            let spreads = run.rows.iter().map(|row| row.figures.spread_ns as f64);
+            spreads.fold(0.0, f64::hypot) / run.units() as f64
+        };
+        of(self.quiet.0.0).hypot(of(self.quiet.1.0))
+    }
+
+    /// The tests of every item, in the order of the items; none for those that are not tested.
+    pub(super) fn items(&self) -> Vec<Vec<Evidence>> {
+        let mut evidence: Vec<Vec<Evidence>> = vec![Vec::new(); self.items.len()];
+        let tested = |item: &Item<'a>| {
+            let twice = item.kind == Kind::Op && item.rows.len() == 1;
+            !twice && self.weight(item) >= self.settings.min_weight
+        };
+        let families: [(&[Metric], f64); 3] = [
+            (&[Metric::Time], TIME_LEVEL),
+            (&[Metric::Quiet, Metric::Calls], QUIET_LEVEL),
+            (&[Metric::Median, Metric::Tail, Metric::Maximum], CALL_LEVEL),
+        ];
+        for (metrics, level) in families {
+            let mut tests: Vec<(usize, Metric, Vec<f64>, Tested)> = Vec::new();
+            for &metric in metrics {
+                let of_calls = matches!(metric, Metric::Median | Metric::Tail | Metric::Maximum);
+                let series: Vec<(usize, Vec<f64>, Vec<f64>)> = self
+                    .items
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, item)| tested(item) && !(of_calls && item.kind == Kind::Op))
+                    .filter(|(_, item)| metric != Metric::Quiet || self.is_heavy_when_quiet(item))
+                    .filter_map(|(index, item)| {
+                        let series = item.series(metric)?;
+                        let specific = self.specific(metric, &series);
+                        Some((index, series, specific))
+                    })
+                    .collect();
+                if self.runs.before == 0 || self.runs.after == 0 {
+                    continue;
+                }
+                let noise = Noise::of(metric, self.runs, series.iter().map(|one| &one.2));
+                for (index, series, specific) in series {
+                    let mut test = noise.test(&specific, self.runs.change(&series));
+                    let item = &self.items[index];
+                    if !self.runs.show_variance() && metric != Metric::Calls {
+                        let spread = item
+                            .spread(self.quiet.0.1)
+                            .hypot(item.spread(self.quiet.1.1));
+                        test = test.limited_by_calls(self.parts(item).change_ns() as f64, spread);
+                    }
+                    tests.push((index, metric, series, test));
+                }
+            }
+            let p: Vec<f64> = tests.iter().map(|test| test.3.p).collect();
+            for ((index, metric, series, test), holds) in tests.iter().zip(holm(&p, level)) {
+                let change_ns = self.parts(&self.items[*index]).change_ns();
+                let verdict = self.verdict(*metric, test, holds, change_ns);
+                evidence[*index].push(self.evidence(*metric, series, test, verdict));
+            }
+        }
+        evidence
+    }
+
+    /// Whether an item has its share of the quiet time, too. One call that was interrupted makes an item heavy, and
+    /// its quiet time is then of little interest.
+    pub(super) fn is_heavy_when_quiet(&self, item: &Item<'a>) -> bool {
+        let (Some(series), Some(total)) =
+            (item.series(Metric::Quiet), self.total_series(Metric::Quiet))
+        else {
+            return false;
+        };
+        let shares: Vec<f64> = series
+            .iter()
+            .zip(&total)
+            .map(|(one, total)| one - total)
+            .collect();
+        let (before, after) = shares.split_at(self.runs.before);
+        mean(before).max(mean(after)).exp() >= self.settings.min_weight
+    }
+
+    /// `change_ns` is the change of the time shown: a verdict never contradicts it.
+    pub(super) fn verdict(
+        &self,
+        metric: Metric,
+        test: &Tested,
+        holds: bool,
+        change_ns: i64,
+    ) -> Verdict {
+        let size = test.size();
+        let adds_up = match metric {
+            Metric::Time | Metric::Quiet => size.signum() as i64 == change_ns.signum(),
+            _ => true,
+        };
+        if !holds || !adds_up || size.abs() <= self.settings.threshold.ln_1p() {
+            return self.unproven(test.change.exp_m1());
+        }
+        match (metric, size > 0.0) {
+            (Metric::Calls, true) => Verdict::More,
+            (Metric::Calls, false) => Verdict::Fewer,
+            (_, true) => Verdict::Slower,
+            (_, false) => Verdict::Faster,
+        }
+    }
+
+    pub(super) fn unproven(&self, change: f64) -> Verdict {
+        if change.abs() <= self.settings.threshold {
+            Verdict::Same
+        } else {
+            Verdict::Noise
+        }
+    }
+
+    pub(super) fn evidence(
+        &self,
+        metric: Metric,
+        series: &[f64],
+        test: &Tested,
+        verdict: Verdict,
+    ) -> Evidence {
+        let (before, after) = series.split_at(self.runs.before);
+        let half = test.half_width();
+        Evidence {
+            metric: metric.name().to_owned(),
+            before: mean(before).exp(),
+            after: mean(after).exp(),
+            change: test.change.exp_m1(),
+            specific: test.specific.exp_m1(),
+            low: (test.specific - half).exp_m1(),
+            high: (test.specific + half).exp_m1(),
+            p: test.p,
+            verdict,
+        }
+    }
+}
+
+fn is_change(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Slower | Verdict::Faster)
+}
