@@ -86,8 +86,8 @@ pub use trace_macros::TensorLikeCore as TensorLike;
 /// fn all_reduce(x: &mut [f32], scratch: &mut [f32]) { /* … */ }
 /// ```
 ///
-/// The options are `name`, `kind`, `device`, `skip`, `inputs`, `output`, `flops`, `bytes`, `meta`, `sync` and `crate`;
-/// the documentation of `trace_runtime::traced_op` has the table. Expanded code names `::trace_core`; `crate = path`
+/// The options are `name`, `kind`, `device`, `label`, `skip`, `inputs`, `output`, `flops`, `bytes`, `meta`, `sync` and
+/// `crate`; the documentation of `trace_runtime::traced_op` explains each. Expanded code names `::trace_core`; `crate = path`
 /// names this crate where it is not a direct dependency of that name.
 pub use trace_macros::traced_op_core as traced_op;
 
