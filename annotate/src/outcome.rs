@@ -22,18 +22,31 @@ pub enum Mode {
     Recording,
 }
 
+/// What is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    WithTests,
+    /// For crates whose tests need files or crates that are not published.
+    Library,
+}
+
 /// Read by the crate `session`.
 const RECORD: &str = "ANNOTATE_RECORD";
 
 impl Outcome {
-    /// Builds the library with its unit and integration tests.
+    /// Builds the library, and its unit and integration tests if asked.
     pub fn check(
         &mut self,
         project: &Project,
         published: Published,
         target: &Path,
+        parts: Parts,
     ) -> Result<(), String> {
-        let output = cargo("check", project, published, target)
+        let mut command = cargo("check", project, published, target);
+        if parts == Parts::WithTests {
+            command.arg("--tests");
+        }
+        let output = command
             .arg("--message-format=json")
             .output()
             .map_err(|error| format!("cargo check: {error}"))?;
@@ -85,7 +98,7 @@ impl Outcome {
         mode: Mode,
     ) -> Result<(), String> {
         let mut command = cargo("test", project, published, target);
-        command.args(["--no-fail-fast", "--", "--test-threads=2"]);
+        command.args(["--tests", "--no-fail-fast", "--", "--test-threads=2"]);
         if mode == Mode::Recording {
             command.env(RECORD, "1");
         }
@@ -143,7 +156,7 @@ impl Outcome {
 fn cargo(verb: &str, project: &Project, published: Published, target: &Path) -> Command {
     let mut command = Command::new("cargo");
     command
-        .args([verb, "--lib", "--tests"])
+        .args([verb, "--lib"])
         .current_dir(&project.folder)
         .env("CARGO_TARGET_DIR", target)
         .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");

@@ -225,6 +225,12 @@ fn parameter_with_cfg(
     x.dims.len() + present.dims.len()
 }
 
+#[expect(unused_variables)]
+#[traced_op]
+fn unused_as_expected(x: &Tensor, y: &Tensor) -> usize {
+    x.dims.len()
+}
+
 #[traced_op]
 fn many(
     a: &[u8],
@@ -380,6 +386,8 @@ fn odd_parameters_do_no_harm() {
     recorded(&[named], || named_like_the_macro(&t(), &t(), &t(), &[1.0]));
     let with_cfg = "parameter_with_cfg(bf16[2, 3], bf16[2, 3], bf16[2, 3]) @cuda:0";
     recorded(&[with_cfg], || parameter_with_cfg(&t(), &t(), &t()));
+    let expected = "unused_as_expected(bf16[2, 3]) @cuda:0";
+    recorded(&[expected], || unused_as_expected(&t(), &t()));
     let dtypes = "many(u8[0], u16[0], u32[0], u64[0], i8[0], i16[0], i32[0], i64[0], bool[0]) @cpu";
     recorded(&[dtypes], || {
         many(&[], &[], &[], &[], &[], &[], &[], &[], &[])

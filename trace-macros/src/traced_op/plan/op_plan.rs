@@ -8,7 +8,8 @@ use crate::traced_op::validate::function::{CheckedFunction, Device};
 use crate::traced_op::validate::item::Function;
 use crate::traced_op::validate::options::Meta;
 use crate::traced_op::{body, paths};
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use std::rc::Rc;
 use syn::ext::IdentExt;
 use syn::{Expr, ExprLit, Lit, LitStr};
@@ -105,7 +106,7 @@ impl OpPlan {
         let name = name(&function, options.name, type_name.as_deref());
         body::lift_inner_attributes(&mut function);
         let bindings = signature::bindings(&function.sig);
-        let described = described(&bindings, &options.skipped);
+        let described = described(&function, &bindings, &options.skipped);
         let has_expressions = options.inputs.is_some()
             || options.flops.is_some()
             || options.bytes.is_some()
@@ -193,14 +194,34 @@ fn name(function: &Function, given: Option<Expr>, type_name: Option<&str>) -> Na
 }
 
 /// The parameters that are searched for tensors.
-fn described<'a>(bindings: &'a [Binding], skipped: &[Ident]) -> Vec<&'a Binding> {
+fn described<'a>(
+    function: &Function,
+    bindings: &'a [Binding],
+    skipped: &[Ident],
+) -> Vec<&'a Binding> {
+    let expects_unused = expects_unused_variables(function);
+    let is_used = |binding: &Binding| {
+        let is_it =
+            |token: &TokenTree| matches!(token, TokenTree::Ident(word) if *word == binding.ident);
+        !expects_unused || signature::any_token(function.body.stream(), &is_it)
+    };
     bindings
         .iter()
+        .filter(|binding| is_used(binding))
         .filter(|binding| {
             !matches!(binding.search, Search::Nothing) && !skipped.contains(&binding.ident)
         })
         .filter(|binding| !binding.ident.to_string().starts_with('_'))
         .collect()
+}
+
+/// `#[expect(unused_variables)]`: searching an unused parameter would use it, and the expectation would not hold.
+fn expects_unused_variables(function: &Function) -> bool {
+    let is_lint = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "unused_variables" || word == "unused");
+    function.attrs.iter().any(|attr| {
+        attr.path().is_ident("expect")
+            && signature::any_token(attr.meta.to_token_stream(), &is_lint)
+    })
 }
 
 /// Whether the body may capture parameters by reference. In an async block, a captured reference to a value that is
