@@ -76,6 +76,15 @@ fn a_picture_has_no_root_without_a_meaning() {
 }
 
 #[test]
+fn a_name_that_begins_like_a_comment_is_drawn() {
+    let mut trace = RecordedExecutionTrace::new();
+    let entry = RecordedTraceEntry::new(0, "#define").with_duration(Duration::from_micros(5));
+    trace.add_entry(entry);
+    let svg = exported_text(&FlameGraph::new(), &trace);
+    assert!(svg.contains("#define (5 µs, 100.00%)"), "{svg}");
+}
+
+#[test]
 fn an_empty_trace_is_a_picture_with_a_message() {
     let svg = exported_text(&FlameGraph::new(), &RecordedExecutionTrace::new());
     assert_is_svg(&svg);

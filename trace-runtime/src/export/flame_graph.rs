@@ -6,6 +6,7 @@ use crate::analyze::FrameNames;
 use crate::model::TraceView;
 use inferno::flamegraph::TextTruncateDirection;
 use inferno::{differential, flamegraph};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Drawn for an empty trace, which inferno would reject.
@@ -67,8 +68,16 @@ impl FlameGraph {
         // The same trace gives the same picture.
         options.deterministic = true;
         let lines = if stacks.is_empty() { NOTHING } else { stacks };
+        // A line that begins with `#` is a comment for inferno. A space before a name is not drawn.
+        let spaced: Vec<Cow<'_, str>> = lines
+            .lines()
+            .map(|line| match line.starts_with('#') {
+                true => format!(" {line}").into(),
+                false => line.into(),
+            })
+            .collect();
         let mut svg = Vec::new();
-        flamegraph::from_lines(&mut options, lines.lines(), &mut svg)?;
+        flamegraph::from_lines(&mut options, spaced.iter().map(AsRef::as_ref), &mut svg)?;
         // Only the base frame has its share without decimals.
         let svg = String::from_utf8_lossy(&svg);
         let svg = match svg.find(BASE_END).and_then(|end| svg[..end].rfind(BASE)) {
