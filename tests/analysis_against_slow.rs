@@ -381,7 +381,7 @@ fn longest_chain(trace: &RecordedExecutionTrace) -> u64 {
                     parent == Some(*index) && from <= at && at < to && to <= end
                 })
             };
-            *chain += u64::from(innermost(trace, thread, at).filter(works).is_some());
+            *chain += u64::from(innermost(trace, thread, at).as_ref().is_some_and(works));
         }
     }
     best.into_values().max().unwrap_or(0)

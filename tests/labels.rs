@@ -76,7 +76,7 @@ fn scopes_label_what_runs_in_them_and_join() {
         label_scope("decoder", || {
             layers[0].forward(&[1.0]);
             with_recorder(|recorder| recorder.begin_op("by hand"));
-            with_recorder(|recorder| recorder.end_op());
+            with_recorder(trace_runtime::TraceRecorder::end_op);
             label_scope("", || matmul(&[1.0]));
         });
         matmul(&[1.0]);

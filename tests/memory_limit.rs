@@ -84,13 +84,13 @@ fn whatever_ops_leave_behind_is_limited_and_what_does_not_fit_is_counted() {
     check("names", || {
         for number in 0..OPS {
             with_recorder(|recorder| recorder.begin_op(format!("an op with the number {number}")));
-            with_recorder(|recorder| recorder.end_op());
+            with_recorder(trace_runtime::TraceRecorder::end_op);
         }
     });
     check("handed over", || {
         with_recorder(|recorder| recorder.begin_nested("outer"));
         let here = current_op();
-        with_recorder(|recorder| recorder.end_nested());
+        with_recorder(trace_runtime::TraceRecorder::end_nested);
         for _ in 0..OPS - 1 {
             // An op without a parent on its own thread has an extra with its parent.
             in_op(&here, || plain(&[1.0]));

@@ -427,7 +427,7 @@ proptest! {
         if let Some(chosen) = trace.steps().first() {
             let position = usize::try_from(chosen.start_ns / 100_000).unwrap();
             // One family has all its annotations as steps, and no other has any.
-            let (word, _) = marks.iter().skip(position).next().unwrap();
+            let (word, _) = &marks[position];
             prop_assert!(family.contains(word));
             let expected: Vec<u64> = marks.iter().filter(|mark| mark.0 == *word).map(|mark| mark.1).collect();
             prop_assert_eq!(numbers(&trace), expected);

@@ -94,6 +94,10 @@ impl Run {
         self.call_with(name, start, end, |_| {})
     }
 
+    #[allow(
+        clippy::unnecessary_wraps,
+        reason = "the form in which `kernel` takes its launch"
+    )]
     pub(crate) fn call_with(
         &mut self,
         name: &str,
@@ -309,7 +313,7 @@ pub(crate) fn simulate(calls: &[Call]) -> TraceStore {
             Call::SyncStream { stream } => {
                 let end = free[stream as usize - 7].max(now) + 1;
                 run.call_with("cudaStreamSynchronize", now, end, |call| {
-                    call.stream = Some(stream)
+                    call.stream = Some(stream);
                 });
                 now = end;
             }

@@ -27,8 +27,11 @@ fn launched(trace: &TraceStore) -> Vec<Launched> {
         .collect()
 }
 
-/// The synchronisations that waited: start, end, and for each stream when its work was done.
-fn waited(trace: &TraceStore) -> Vec<(i64, i64, Vec<(u64, i64)>)> {
+/// For each stream, when its work was done.
+type DoneByStream = Vec<(u64, i64)>;
+
+/// The synchronisations that waited: start, end, and the streams that they waited for.
+fn waited(trace: &TraceStore) -> Vec<(i64, i64, DoneByStream)> {
     let work = launched(trace);
     let syncs = trace
         .runtime_calls()

@@ -71,7 +71,7 @@ fn a_stream_synchronisation_waits_for_its_stream_alone() {
     let second = run.call("cudaLaunchKernel", 10, 20);
     run.kernel("long", 8, 20, 250, second);
     run.call_with("cudaStreamSynchronize", 30, 65, |call| {
-        call.stream = Some(7)
+        call.stream = Some(7);
     });
     let trace = run.finish();
     let lane = host(&trace);

@@ -111,7 +111,7 @@ fn neighbours(
         let start = index * (before.len() - 2 * size) / of.max(2).saturating_sub(1);
         let start = start.min(before.len() - 2 * size);
         let (one, two) = before[start..start + 2 * size].split_at(size);
-        return if index % 2 == 0 {
+        return if index.is_multiple_of(2) {
             (group(one), group(two))
         } else {
             (group(two), group(one))

@@ -151,11 +151,10 @@ impl TraceError {
             Cause::Read(_) => TraceErrorKind::Read,
             Cause::Write(_) => TraceErrorKind::Write,
             Cause::Json(error) if error.is_eof() => TraceErrorKind::Truncated,
-            Cause::Json(_) => TraceErrorKind::Syntax,
             Cause::Text {
                 truncated: true, ..
             } => TraceErrorKind::Truncated,
-            Cause::Text { .. } => TraceErrorKind::Syntax,
+            Cause::Json(_) | Cause::Text { .. } => TraceErrorKind::Syntax,
             Cause::Message(kind, _) => *kind,
         }
     }

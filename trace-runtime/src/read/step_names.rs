@@ -77,6 +77,8 @@ fn decimal(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    /// `None` if the name is not that of a step; a step may have no number.
+    #[allow(clippy::option_option, reason = "both can be missing")]
     fn number(name: &str) -> Option<Option<u64>> {
         StepName::of(name).map(|step| step.number)
     }

@@ -133,7 +133,7 @@ fn meet<T: TraceView + ?Sized>(
         let view = trace.view(index);
         Some((lanes.of_entry(index)?, view.start_ns()?, view.end_ns()?))
     };
-    let (Some((from, sent, sent_until)), Some((to, asked, receive_end))) =
+    let (Some((from, sent_at, sent_until)), Some((to, asked_at, received_by))) =
         (span(send), span(receive))
     else {
         return;
@@ -148,14 +148,14 @@ fn meet<T: TraceView + ?Sized>(
             node: NONE,
         });
     };
-    if asked < sent && sent <= receive_end {
-        wait(to, asked, sent, sender);
+    if asked_at < sent_at && sent_at <= received_by {
+        wait(to, asked_at, sent_at, sender);
     }
-    if sent < asked && asked < sent_until {
-        wait(from, sent, asked, receiver);
-        found.edge(to, asked, from, asked);
+    if sent_at < asked_at && asked_at < sent_until {
+        wait(from, sent_at, asked_at, receiver);
+        found.edge(to, asked_at, from, asked_at);
     }
-    if sent <= receive_end {
-        found.edge(from, sent, to, sent.max(asked));
+    if sent_at <= received_by {
+        found.edge(from, sent_at, to, sent_at.max(asked_at));
     }
 }

@@ -46,6 +46,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
 }
 
 /// Lentz's method: each round adds an even and an odd term of the fraction.
+#[allow(clippy::many_single_char_names, reason = "the names of the formula")]
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let nonzero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let mut numerator = 1.0;
