@@ -3,6 +3,7 @@
 //! The real traces are not part of the repository: those tests are skipped, with a note, where the folder
 //! is missing.
 #![cfg(feature = "enabled")]
+#![allow(clippy::duplicate_mod, reason = "the examples share files")]
 
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
