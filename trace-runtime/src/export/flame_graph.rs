@@ -71,9 +71,12 @@ impl FlameGraph {
         // A line that begins with `#` is a comment for inferno. A space before a name is not drawn.
         let spaced: Vec<Cow<'_, str>> = lines
             .lines()
-            .map(|line| match line.starts_with('#') {
-                true => format!(" {line}").into(),
-                false => line.into(),
+            .map(|line| {
+                if line.starts_with('#') {
+                    format!(" {line}").into()
+                } else {
+                    line.into()
+                }
             })
             .collect();
         let mut svg = Vec::new();
