@@ -6,7 +6,8 @@
 //!
 //! The folder has traces named `series.number.json`, with numbers in the order of time. A series `X` compared with
 //! itself must pass; compared with a series `X+…` it must fail, in all comparisons if its name is `X+seen-…`. Each
-//! comparison takes runs that follow each other, as a CI job would record them. A third argument shows each false alarm.
+//! comparison takes runs that follow each other, as a CI job would record them. Further arguments: `show` prints each false alarm,
+//! `lenient` accepts what a few recordings on a busy machine allow.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,7 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: gate_rates FOLDER COMPARISONS".into());
     };
     let comparisons: usize = comparisons.parse()?;
-    let verbose = args.next().is_some();
+    let flags: Vec<String> = args.collect();
+    let verbose = flags.iter().any(|flag| flag == "show");
+    let lenient = flags.iter().any(|flag| flag == "lenient");
+    let (most_alarms, least_found) = if lenient { (3, 80) } else { (1, 95) };
     let series = load(Path::new(&folder))?;
     let mut wrong = 0;
     println!(
@@ -43,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                         fails(&before, &after, verbose.then_some(name.as_str()))
                     })
                     .count();
-                wrong += usize::from(fails * 100 > comparisons);
+                wrong += usize::from(fails * 100 > comparisons * most_alarms);
                 println!("{name:<44} {size:>6} {fails:>6} {comparisons:>9}");
             }
         }
@@ -65,7 +69,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                     fails(&before, &after, None)
                 })
                 .count();
-            let needed = if name.contains("+seen-") { 100 } else { 95 };
+            let needed = if name.contains("+seen-") && !lenient {
+                100
+            } else {
+                least_found
+            };
             wrong += usize::from(size == 5 && found * 100 < comparisons * needed);
             println!("{name:<44} {size:>6} {found:>6} {comparisons:>9}");
         }

@@ -118,9 +118,12 @@ impl<'a> Item<'a> {
     pub(super) fn outside(before: &RunGroup, after: &RunGroup, name: &'a str) -> Option<Item<'a>> {
         let of = |run: &RunSummary| {
             let in_ops: f64 = run.rows.iter().map(|row| row.figures.self_ns as f64).sum();
+            let time = run.total_ns as f64 - in_ops - run.overlap_ns as f64;
             run.elapsed.then(|| Figures {
                 units: run.units() as f64,
-                time: run.total_ns as f64 - in_ops - run.overlap_ns as f64,
+                time,
+                // As for a single call: one run does not show how much it varies.
+                spread: time,
                 ..Figures::default()
             })
         };
