@@ -166,6 +166,12 @@ impl<'a> Item<'a> {
         self.runs[runs].iter().any(Option::is_some)
     }
 
+    /// The number of calls in the run that has the fewest.
+    pub(super) fn fewest_calls(&self) -> f64 {
+        let counts = self.runs.iter().flatten().map(|of| of.count);
+        counts.fold(f64::INFINITY, f64::min)
+    }
+
     /// The standard error of the self time per unit in a run.
     pub(super) fn spread(&self, run: usize) -> f64 {
         self.runs[run].map_or(0.0, |of| of.spread / of.units)

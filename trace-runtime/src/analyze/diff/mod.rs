@@ -30,8 +30,12 @@
 //! (weight: four degrees of freedom), and never below a floor. Runs in turns ([`Design::Pairs`], `optrace compare`)
 //! are tested by the differences within pairs, which cancels drift. For groups ([`Design::Groups`]) an assumed drift
 //! between the groups is added: 1.5 % for quiet times, 25 % for times. With fewer than three runs a side the
-//! variation between runs is assumed (10 % and 35 %), a change must also be significant against blocks of consecutive
-//! calls, and an op must change the total by 5 %: one run shows little, and the notes report how little.
+//! variation between runs is assumed (10 % and 35 %), and an op must change the total by 5 %: one run shows little, and
+//! the result shows how little.
+//!
+//! **Blocks of calls.** A time must also change by more than its calls explain, or a few interrupted calls would decide.
+//! Its error within a run comes from ten blocks of consecutive calls, because calls that follow each other are slow
+//! together. The same holds for the quiet time of an op with fewer than 16 calls, and with fewer than three runs a side.
 //!
 //! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 10 % for quiet
 //! times and calls of all ops, 1 % for their times, whatever the dependence between the tests. The size that a verdict

@@ -3,6 +3,7 @@
 use super::comparison::Comparison;
 use super::item::{Item, Kind, Metric};
 use super::noise::{Noise, Tested};
+use super::run_group::RunGroup;
 use super::run_summary::RunSummary;
 use super::statistics::{holm, mean};
 use super::trace_diff::{Evidence, TotalChange};
@@ -16,6 +17,9 @@ pub(super) const QUIET_LEVEL: f64 = 0.1;
 pub(super) const TIME_LEVEL: f64 = 0.01;
 /// The same for the median, the tail or the longest call of any op.
 pub(super) const CALL_LEVEL: f64 = 0.005;
+
+/// With fewer calls in a run, a quiet call may be an interrupted one.
+const ENOUGH_CALLS: f64 = 16.0;
 
 impl<'a> Comparison<'a> {
     /// Tests the total; returns the change that the ops have in common, too.
@@ -52,8 +56,9 @@ impl<'a> Comparison<'a> {
             };
             let mut tested = Noise::of(metric, self.runs, [&specific])
                 .test(&specific, self.runs.change(&series));
-            if !self.runs.show_variance() {
-                tested = tested.limited_by_calls(change_ns as f64, self.total_spread());
+            if metric == Metric::Time || !self.runs.show_variance() {
+                let (change_ns, spread_ns) = self.mean_change_of_total();
+                tested = tested.limited_by_calls(change_ns, spread_ns);
             }
             tests.push((metric, series, tested));
         }
@@ -98,12 +103,27 @@ impl<'a> Comparison<'a> {
         self.all_runs().map(value).collect()
     }
 
-    pub(super) fn total_spread(&self) -> f64 {
-        let of = |run: &RunSummary| {
-            let spreads = run.rows.iter().map(|row| row.figures.spread_ns as f64);
-            spreads.fold(0.0, f64::hypot) / run.units() as f64
+    /// The change of the mean total over the runs, and its standard error from blocks of calls.
+    fn mean_change_of_total(&self) -> (f64, f64) {
+        let of = |group: &RunGroup| {
+            let totals = group
+                .runs
+                .iter()
+                .map(|run| run.total_ns as f64 / run.units() as f64);
+            let spreads = group.runs.iter().flat_map(|run| {
+                let units = run.units() as f64;
+                run.rows
+                    .iter()
+                    .map(move |row| row.figures.spread_ns as f64 / units)
+            });
+            let count = group.runs.len().max(1) as f64;
+            (
+                totals.sum::<f64>() / count,
+                spreads.fold(0.0, f64::hypot) / count,
+            )
         };
-        of(self.quiet.0.0).hypot(of(self.quiet.1.0))
+        let (before, after) = (of(self.groups.0), of(self.groups.1));
+        (after.0 - before.0, before.1.hypot(after.1))
     }
 
     /// The tests of every item, in the order of the items; none for those that are not tested.
@@ -141,11 +161,9 @@ impl<'a> Comparison<'a> {
                 for (index, series, specific) in series {
                     let mut test = noise.test(&specific, self.runs.change(&series));
                     let item = &self.items[index];
-                    if !self.runs.show_variance() && metric != Metric::Calls {
-                        let spread = item
-                            .spread(self.quiet.0.1)
-                            .hypot(item.spread(self.quiet.1.1));
-                        test = test.limited_by_calls(self.parts(item).change_ns() as f64, spread);
+                    if self.is_limited_by_calls(item, metric) {
+                        let (change_ns, spread_ns) = self.mean_change(item);
+                        test = test.limited_by_calls(change_ns, spread_ns);
                     }
                     tests.push((index, metric, series, test));
                 }
@@ -158,6 +176,32 @@ impl<'a> Comparison<'a> {
             }
         }
         evidence
+    }
+
+    /// Whether a change must also be larger than the calls within the runs explain. A time is a sum of calls, and a few
+    /// interrupted calls change it much; a quiet call is robust against them if there are enough calls.
+    pub(super) fn is_limited_by_calls(&self, item: &Item<'a>, metric: Metric) -> bool {
+        match metric {
+            Metric::Calls => false,
+            Metric::Quiet => !self.runs.show_variance() || item.fewest_calls() < ENOUGH_CALLS,
+            // The time outside of ops has no calls.
+            _ => !self.runs.show_variance() || !item.rows.is_empty(),
+        }
+    }
+
+    /// The change of the mean time over the runs, and its standard error from blocks of calls.
+    fn mean_change(&self, item: &Item<'a>) -> (f64, f64) {
+        let times: Vec<f64> = item
+            .values(Metric::Time)
+            .map(Option::unwrap_or_default)
+            .collect();
+        let (before, after) = times.split_at(self.runs.before);
+        let error = |runs: std::ops::Range<usize>| {
+            let count = runs.len() as f64;
+            runs.map(|run| item.spread(run)).fold(0.0, f64::hypot) / count
+        };
+        let spread = error(0..self.runs.before).hypot(error(self.runs.before..times.len()));
+        (mean(after) - mean(before), spread)
     }
 
     /// Whether an item has its share of the quiet time, too. One call that was interrupted makes an item heavy, and
