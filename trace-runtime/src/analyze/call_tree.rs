@@ -88,7 +88,7 @@ pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
         .map(|&id| place.get(merged[id].1 as usize).copied().unwrap_or(NONE))
         .collect();
     let mut nodes = Vec::with_capacity(merged.len());
-    Forest::of(&parents).walk(|visit| {
+    Forest::of(&parents).walk(&parents, |visit| {
         if let Visit::Enter(position) = visit {
             let id = order[position];
             let (node, _, group) = &merged[id];

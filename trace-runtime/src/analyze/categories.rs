@@ -8,7 +8,6 @@ use super::op_category::OpCategory;
 use crate::analyze::intervals::add_ns;
 use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
-use std::collections::HashMap;
 
 /// The time of one category of work.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -91,7 +90,8 @@ impl Categorised {
         // By entry: its own category, else that of the entry around it.
         let mut found: Vec<Option<OpCategory>> = Vec::with_capacity(groups.len());
         let mut whole = 0u64;
-        let mut by_op: HashMap<(u32, OpCategory), u64> = HashMap::new();
+        // By group and category; `None` where no entry has both.
+        let mut by_op = vec![[None; OpCategory::ALL.len()]; by_group.len()];
         for (index, view) in trace.views().enumerate() {
             let (accelerator, named) = by_group[groups[index] as usize];
             let above = parent_index(trace, index, &view).and_then(|parent| found[parent]);
@@ -107,7 +107,8 @@ impl Categorised {
                 time.count += 1;
                 time.self_ns = time.self_ns.saturating_add(own);
                 whole = whole.saturating_add(own);
-                add_ns(by_op.entry((groups[index], category)).or_default(), own);
+                let sum = &mut by_op[groups[index] as usize][category as usize];
+                add_ns(sum.get_or_insert(0), own);
             }
         }
         times.retain(|time| time.count > 0);
@@ -115,18 +116,18 @@ impl Categorised {
             time.share = time.self_ns as f64 / whole.max(1) as f64;
         }
         times.sort_by_key(|time| std::cmp::Reverse(time.self_ns));
-        let mut ops: Vec<CategorisedOp> = by_op
-            .into_iter()
-            .map(|((group, category), self_ns)| {
-                let (name, kind, ..) = grouping.keys()[group as usize];
-                CategorisedOp {
+        let mut ops: Vec<CategorisedOp> = Vec::new();
+        for (&(name, kind, ..), sums) in grouping.keys().iter().zip(by_op) {
+            let known = OpCategory::ALL.into_iter().zip(sums);
+            ops.extend(known.filter_map(|(category, self_ns)| {
+                Some(CategorisedOp {
                     operation: name.to_owned(),
                     category,
                     memory: kind == Some(OpKind::Memory),
-                    self_ns,
-                }
-            })
-            .collect();
+                    self_ns: self_ns?,
+                })
+            }));
+        }
         ops.sort_by(|a, b| {
             b.self_ns
                 .cmp(&a.self_ns)

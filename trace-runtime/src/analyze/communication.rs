@@ -19,10 +19,11 @@ const NAME_PARTS: [&str; 12] = [
     "reducescatter",
 ];
 
-/// Decides which entries are communication, once for each name.
+/// Decides which entries are communication, once for each signature and each name.
 #[derive(Debug, Default)]
 pub(crate) struct CommunicationRule<'a> {
     by_name: HashMap<&'a str, bool>,
+    by_signature: Vec<Option<bool>>,
 }
 
 impl<'a> CommunicationRule<'a> {
@@ -31,7 +32,22 @@ impl<'a> CommunicationRule<'a> {
         if let Some(kind) = view.kind() {
             return kind == OpKind::Communication;
         }
-        let name = view.operation();
+        let Some(signature) = view.signature() else {
+            return self.by_name(view.operation());
+        };
+        let signature = signature as usize;
+        if signature >= self.by_signature.len() {
+            self.by_signature.resize(signature + 1, None);
+        }
+        if let Some(known) = self.by_signature[signature] {
+            return known;
+        }
+        let holds = self.by_name(view.operation());
+        self.by_signature[signature] = Some(holds);
+        holds
+    }
+
+    fn by_name(&mut self, name: &'a str) -> bool {
         *self
             .by_name
             .entry(name)

@@ -3,8 +3,8 @@
 use super::communication::CommunicationRule;
 use super::grouping::Grouping;
 use super::intervals::Intervals;
-use super::nesting::Nesting;
-use super::own_time::{TaskTimes, own_stretches};
+use super::own_time::own_stretches;
+use super::structure::Structure;
 use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
 use std::collections::{BTreeMap, HashMap};
@@ -113,7 +113,7 @@ json_struct!(Activity {
 
 /// What each device did; entries without a device or a start are left out.
 pub fn activity<T: TraceView + ?Sized>(trace: &T) -> Activity {
-    activity_of(&device_sets(trace))
+    activity_of(&device_sets(trace, &Structure::of(trace)))
 }
 
 pub(crate) fn activity_of(devices: &[DeviceSets]) -> Activity {
@@ -216,8 +216,11 @@ impl DeviceSets {
 }
 
 /// When each device was busy, by rank and name; entries without a device or a start are left out.
-pub(crate) fn device_sets<T: TraceView + ?Sized>(trace: &T) -> Vec<DeviceSets> {
-    collect(trace)
+pub(crate) fn device_sets<T: TraceView + ?Sized>(
+    trace: &T,
+    structure: &Structure,
+) -> Vec<DeviceSets> {
+    collect(trace, structure)
         .into_iter()
         .map(|((rank, device), lane)| lane.unite(rank, device))
         .collect()
@@ -259,7 +262,10 @@ enum Work {
     Neither,
 }
 
-fn collect<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<(Option<u32>, &str), Lane> {
+fn collect<'a, T: TraceView + ?Sized>(
+    trace: &'a T,
+    structure: &Structure,
+) -> BTreeMap<(Option<u32>, &'a str), Lane> {
     let mut rule = CommunicationRule::default();
     let mut grouping = Grouping::new();
     let groups: Vec<u32> = trace
@@ -281,16 +287,15 @@ fn collect<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<(Option<u32>, &str), La
         })
         .collect();
     let mut lanes = Lanes::new(grouping.keys());
-    let tasks = TaskTimes::of(trace);
     for (index, view) in trace.views().enumerate() {
-        if let Some(span) = tasks.span(index, &view)
+        if let Some(span) = structure.tasks.span(index, &view)
             && let Some((lane, _)) = lanes.of(view.rank(), groups[index])
         {
             lane.entries += 1;
             lane.busy.push(span);
         }
     }
-    own_stretches(trace, &Nesting::of(trace), |index, start, end| {
+    own_stretches(trace, structure, |index, start, end| {
         let view = trace.view(index);
         if let Some((lane, work)) = lanes.of(view.rank(), groups[index]) {
             match work {

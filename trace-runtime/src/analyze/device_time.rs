@@ -1,8 +1,9 @@
 //! Device time of host ops: how long the work ran on a device that an op launched.
 
-use super::forest::{Forest, NONE, Visit};
+use super::forest::{Forest, NONE};
 use super::nesting::{Nesting, parent_index};
 use crate::model::{EntryView, TraceView};
+use std::cell::OnceCell;
 
 /// Device time of each host op of a trace, in nanoseconds.
 ///
@@ -52,28 +53,13 @@ impl DeviceTimes {
     }
 
     /// For each entry, true if it runs inside one of its own group, on whichever thread. Empty where no
-    /// entry has device time.
-    pub(crate) fn inside_own_group(&self, group: &[u32]) -> Vec<bool> {
+    /// entry has device time. `forest` keeps the tree of all calls for the next question.
+    pub(crate) fn inside_own_group(&self, group: &[u32], forest: &OnceCell<Forest>) -> Vec<bool> {
         if self.attributed_ns == 0 {
             return Vec::new();
         }
-        let mut inside = vec![false; self.above.len()];
-        let groups = group.iter().filter(|&&group| group != NONE).max();
-        let mut open = vec![0u32; groups.map_or(0, |&largest| largest as usize + 1)];
-        Forest::of(&self.above).walk(|visit| match visit {
-            Visit::Enter(index) => {
-                if let Some(open) = open.get_mut(group[index] as usize) {
-                    inside[index] = *open > 0;
-                    *open += 1;
-                }
-            }
-            Visit::Leave(index) => {
-                if let Some(open) = open.get_mut(group[index] as usize) {
-                    *open -= 1;
-                }
-            }
-        });
-        inside
+        let forest = forest.get_or_init(|| Forest::of(&self.above));
+        forest.inside_own_group(&self.above, group)
     }
 }
 

@@ -7,8 +7,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 ///
 /// A parent's index is smaller than its children's, so there are no cycles, whatever a file contains.
 #[derive(Debug)]
-pub(crate) struct Forest<'a> {
-    parent: &'a [u32],
+pub(crate) struct Forest {
     first_child: Vec<u32>,
     next_sibling: Vec<u32>,
     first_root: u32,
@@ -21,9 +20,9 @@ pub(crate) enum Visit {
     Leave(usize),
 }
 
-impl<'a> Forest<'a> {
+impl Forest {
     /// `parent[i]` is the index of the parent of `i`, or [`NONE`].
-    pub(crate) fn of(parent: &'a [u32]) -> Forest<'a> {
+    pub(crate) fn of(parent: &[u32]) -> Forest {
         let mut first_child = vec![NONE; parent.len()];
         let mut next_sibling = vec![NONE; parent.len()];
         let mut first_root = NONE;
@@ -37,7 +36,6 @@ impl<'a> Forest<'a> {
             *head = index as u32;
         }
         Forest {
-            parent,
             first_child,
             next_sibling,
             first_root,
@@ -45,7 +43,8 @@ impl<'a> Forest<'a> {
     }
 
     /// Every entry once on the way down and once on the way up, without recursion: depth costs nothing.
-    pub(crate) fn walk(&self, mut visit: impl FnMut(Visit)) {
+    /// `parent` is what the forest was made of.
+    pub(crate) fn walk(&self, parent: &[u32], mut visit: impl FnMut(Visit)) {
         let mut at = self.first_root;
         while at != NONE {
             visit(Visit::Enter(at as usize));
@@ -54,11 +53,34 @@ impl<'a> Forest<'a> {
                 visit(Visit::Leave(at as usize));
                 next = self.next_sibling[at as usize];
                 if next == NONE {
-                    at = self.parent[at as usize];
+                    at = parent[at as usize];
                 }
             }
             at = next;
         }
+    }
+
+    /// For each entry, true if it is below one of its own group.
+    ///
+    /// `group` numbers the groups from 0, with [`NONE`] for entries of no group.
+    pub(crate) fn inside_own_group(&self, parent: &[u32], group: &[u32]) -> Vec<bool> {
+        let mut inside = vec![false; parent.len()];
+        let groups = group.iter().filter(|&&group| group != NONE).max();
+        let mut open = vec![0u32; groups.map_or(0, |&largest| largest as usize + 1)];
+        self.walk(parent, |visit| match visit {
+            Visit::Enter(index) => {
+                if let Some(open) = open.get_mut(group[index] as usize) {
+                    inside[index] = *open > 0;
+                    *open += 1;
+                }
+            }
+            Visit::Leave(index) => {
+                if let Some(open) = open.get_mut(group[index] as usize) {
+                    *open -= 1;
+                }
+            }
+        });
+        inside
     }
 }
 
@@ -70,7 +92,7 @@ mod tests {
     fn a_walk_goes_down_before_it_goes_on() {
         let parent = [NONE, 0, 1, 0, NONE, 4];
         let mut seen = String::new();
-        Forest::of(&parent).walk(|visit| match visit {
+        Forest::of(&parent).walk(&parent, |visit| match visit {
             Visit::Enter(index) => seen.extend(["(".to_owned(), index.to_string()]),
             Visit::Leave(_) => seen.push(')'),
         });
@@ -79,6 +101,6 @@ mod tests {
 
     #[test]
     fn a_walk_through_nothing_ends() {
-        Forest::of(&[]).walk(|visit| unreachable!("{visit:?}"));
+        Forest::of(&[]).walk(&[], |visit| unreachable!("{visit:?}"));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::forest::{Forest, NONE, Visit};
 use crate::model::{EntryView, TraceView};
+use std::cell::OnceCell;
 
 /// The self time of each entry, in nanoseconds: its duration without the time in which it was
 /// suspended and without the direct children on its thread.
@@ -23,6 +24,8 @@ pub fn self_times_ns<T: TraceView + ?Sized>(trace: &T) -> Vec<u64> {
 pub(crate) struct Nesting {
     parent: Vec<u32>,
     children_ns: Vec<u64>,
+    /// Made for the first walk.
+    forest: OnceCell<Forest>,
 }
 
 impl Nesting {
@@ -78,25 +81,19 @@ impl Nesting {
     ///
     /// `group` numbers the groups from 0, with [`NONE`] for entries of no group.
     pub(crate) fn inside_own_group(&self, group: &[u32]) -> Vec<bool> {
-        let mut inside = vec![false; self.parent.len()];
-        let groups = group.iter().filter(|&&group| group != NONE).max();
-        let mut open = vec![0u32; groups.map_or(0, |&largest| largest as usize + 1)];
-        if !self.is_flat() {
-            Forest::of(&self.parent).walk(|visit| match visit {
-                Visit::Enter(index) => {
-                    if let Some(open) = open.get_mut(group[index] as usize) {
-                        inside[index] = *open > 0;
-                        *open += 1;
-                    }
-                }
-                Visit::Leave(index) => {
-                    if let Some(open) = open.get_mut(group[index] as usize) {
-                        *open -= 1;
-                    }
-                }
-            });
+        if self.is_flat() {
+            return Vec::new();
         }
-        inside
+        self.forest().inside_own_group(&self.parent, group)
+    }
+
+    /// Every entry once on the way down and once on the way up; nothing for a flat trace.
+    pub(crate) fn walk(&self, visit: impl FnMut(Visit)) {
+        self.forest().walk(&self.parent, visit);
+    }
+
+    fn forest(&self) -> &Forest {
+        self.forest.get_or_init(|| Forest::of(&self.parent))
     }
 }
 

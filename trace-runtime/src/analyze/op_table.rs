@@ -4,46 +4,51 @@ use super::categories::Categorised;
 use super::communication::CommunicationRule;
 use super::device_time::{DeviceTimes, device_times_in, is_accelerator};
 use super::durations::{Durations, percentile};
-use super::forest::NONE;
+use super::forest::{Forest, NONE};
 use super::grouping::Grouping;
 use super::nesting::{Nesting, active_ns};
 use super::op_row::OpRow;
 use super::op_work::{Work, Works};
 use super::row_key::{ByOp, ByShape, RowKey};
 use crate::model::{EntryView, TraceView};
+use std::cell::{OnceCell, RefCell};
 
 /// A row for each op, by self time, longest first.
 ///
 /// For the same by input shapes see [`by_shape`]; for a few sums by name, in microseconds, see
 /// [`TraceAnalyzer::operation_summary`](super::TraceAnalyzer::operation_summary).
 pub fn by_op<T: TraceView + ?Sized>(trace: &T) -> Vec<OpRow> {
-    OpTables::of(trace).by_op()
+    OpTables::of(trace, &Nesting::of(trace)).by_op()
 }
 
 /// A row for each op with the same input shapes, by self time, longest first.
 pub fn by_shape<T: TraceView + ?Sized>(trace: &T) -> Vec<OpRow> {
-    OpTables::of(trace).by_shape()
+    OpTables::of(trace, &Nesting::of(trace)).by_shape()
 }
 
 /// What both op tables need, computed once.
 pub(crate) struct OpTables<'a, T: ?Sized> {
     trace: &'a T,
-    nesting: Nesting,
+    nesting: &'a Nesting,
     device_times: DeviceTimes,
+    /// The tree of `device_times`, made by the first table.
+    launches: OnceCell<Forest>,
+    works: RefCell<Works<'a>>,
 }
 
 impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
-    pub(crate) fn of(trace: &'a T) -> Self {
-        let nesting = Nesting::of(trace);
+    pub(crate) fn of(trace: &'a T, nesting: &'a Nesting) -> Self {
         OpTables {
-            device_times: device_times_in(trace, &nesting),
+            device_times: device_times_in(trace, nesting),
             nesting,
             trace,
+            launches: OnceCell::new(),
+            works: RefCell::default(),
         }
     }
 
     pub(crate) fn categorised(&self) -> Categorised {
-        Categorised::of(self.trace, &self.nesting)
+        Categorised::of(self.trace, self.nesting)
     }
 
     pub(crate) fn device_times(&self) -> &DeviceTimes {
@@ -63,6 +68,8 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
             trace,
             nesting,
             device_times,
+            launches,
+            works,
         } = self;
         let mut grouping = Grouping::new();
         let groups: Vec<u32> = trace
@@ -70,12 +77,12 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
             .map(|view| grouping.group(&view, |view| Some(key(view))))
             .collect();
         let inside = nesting.inside_own_group(&groups);
-        let launched_inside = device_times.inside_own_group(&groups);
+        let launched_inside = device_times.inside_own_group(&groups, launches);
         let mut durations = Durations::of(*trace, &groups, grouping.keys().len());
         let mut sums = vec![RowSums::default(); grouping.keys().len()];
         let mut rule = CommunicationRule::default();
         let mut communicating = Grouping::new();
-        let mut works = Works::new(sums.len());
+        let mut works = works.borrow_mut();
         for (index, view) in trace.views().enumerate() {
             let group = groups[index] as usize;
             let sum = &mut sums[group];
@@ -93,7 +100,7 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
                 0 => None,
                 launched => Some(launched),
             };
-            sum.add_work(&view, works.of(&view, group), rated_ns);
+            sum.add_work(&view, works.of(&view), rated_ns);
             let communicates = communicating.group(&view, |view| rule.holds(view).then_some(()));
             sum.communication |= communicates != NONE;
         }

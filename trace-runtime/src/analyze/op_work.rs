@@ -3,7 +3,7 @@
 use super::flops::{OpClass, flops_of, output_elements};
 use super::op_category::OpCategory;
 use crate::model::{EntryView, TensorView};
-use std::cell::OnceCell;
+use std::collections::HashMap;
 
 /// Torch ops that return a view of their input, only allocate, or leave the work to an op inside.
 const MOVE_NOTHING: &str = "alias as_strided as_strided_ broadcast_tensors broadcast_to chunk \
@@ -124,24 +124,23 @@ impl Work {
     }
 }
 
-/// Computes the work of each op and each signature once, where the storage numbers those.
-pub(crate) struct Works {
-    names: Vec<OnceCell<Names>>,
+/// Computes the work of each signature once, where the storage numbers those, and looks at each name once.
+#[derive(Default)]
+pub(crate) struct Works<'a> {
+    names: HashMap<&'a str, Names>,
     by_signature: Vec<Option<Work>>,
 }
 
-impl Works {
-    pub(crate) fn new(groups: usize) -> Works {
-        Works {
-            names: vec![OnceCell::new(); groups],
-            by_signature: Vec::new(),
-        }
-    }
-
-    /// The work of an entry; all entries of a group have one name.
-    pub(crate) fn of(&mut self, view: &EntryView<'_>, group: usize) -> Work {
-        let names = &self.names[group];
-        let find = || Work::of(view, || *names.get_or_init(|| Names::of(view)));
+impl<'a> Works<'a> {
+    /// The work of an entry.
+    pub(crate) fn of(&mut self, view: &EntryView<'a>) -> Work {
+        let names = &mut self.names;
+        let mut find = || {
+            Work::of(view, || {
+                let known = names.entry(view.operation());
+                *known.or_insert_with(|| Names::of(view))
+            })
+        };
         let Some(signature) = view.signature() else {
             return find();
         };

@@ -1,21 +1,22 @@
 //! The stretches of time in which each entry was the innermost of its thread.
 
-use super::forest::{Forest, Visit};
-use super::nesting::{Nesting, active_ns, parent_index};
+use super::forest::Visit;
+use super::nesting::{active_ns, parent_index};
+use super::structure::Structure;
 use crate::model::{EntryView, TraceView};
 use std::collections::HashMap;
 
 /// Calls `visit` with the index, the start and the end of every stretch in which an entry ran and no
 /// entry inside of it did.
 ///
-/// Stretches of one entry come in order. Entries without a start have none. The stretches of an async op are as
+/// Stretches inside one root come in order, and so do the roots of a thread. Entries without a start have none. The stretches of an async op are as
 /// long as it ran: see [`TaskTimes`].
 pub(crate) fn own_stretches<T: TraceView + ?Sized>(
     trace: &T,
-    nesting: &Nesting,
+    structure: &Structure,
     mut visit: impl FnMut(usize, i64, i64),
 ) {
-    let tasks = TaskTimes::of(trace);
+    let Structure { nesting, tasks } = structure;
     let span = |index: usize| tasks.span(index, &trace.view(index));
     if nesting.is_flat() {
         for index in 0..trace.entry_count() {
@@ -27,19 +28,10 @@ pub(crate) fn own_stretches<T: TraceView + ?Sized>(
     }
     // For each open entry, the start of the time that has not been given to a stretch.
     let mut open: Vec<(usize, i64, i64)> = Vec::new();
-    Forest::of(nesting.parents()).walk(|step| match step {
+    nesting.walk(|step| match step {
         Visit::Enter(index) => {
-            let (start, end) = span(index).unwrap_or((i64::MIN, i64::MIN));
-            open.push((index, start, end));
-        }
-        Visit::Leave(_) => {
-            let Some((index, from, end)) = open.pop() else {
-                return;
-            };
-            if from < end {
-                visit(index, from, end);
-            }
             let Some((start, end)) = span(index) else {
+                open.push((index, i64::MIN, i64::MIN));
                 return;
             };
             if let Some((outer, from, outer_end)) = open.last_mut()
@@ -49,6 +41,15 @@ pub(crate) fn own_stretches<T: TraceView + ?Sized>(
                     visit(*outer, *from, start.min(*outer_end));
                 }
                 *from = (*from).max(end);
+            }
+            open.push((index, start, end));
+        }
+        Visit::Leave(_) => {
+            let Some((index, from, end)) = open.pop() else {
+                return;
+            };
+            if from < end {
+                visit(index, from, end);
             }
         }
     });

@@ -3,7 +3,7 @@
 use super::device_time::is_accelerator;
 use super::nesting::parent_index;
 use crate::model::{EntryView, TraceStep, TraceView};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// The steps of each rank, by start.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
     let launched = launch_times(trace);
     let mut found: Vec<Option<usize>> = Vec::with_capacity(trace.entry_count());
     for (index, view) in trace.views().enumerate() {
-        let step = match launched.get(&view.step()) {
-            Some(&call_start) => steps.at(view.rank(), call_start),
+        let step = match launched.get(index).copied().flatten() {
+            Some(call_start) => steps.at(view.rank(), call_start),
             None => match launching_op(trace, index, &view) {
                 Some(op) => found[op],
                 None => view
@@ -61,13 +61,21 @@ pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
     found
 }
 
-/// When the runtime call that launched an entry began, by the `step` of the entry.
-fn launch_times<T: TraceView + ?Sized>(trace: &T) -> HashMap<usize, i64> {
+/// When the runtime call that launched an entry began, by entry; empty where no launch is known.
+fn launch_times<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<i64>> {
     let starts: Vec<i64> = trace.runtime_calls().map(|call| call.start_ns).collect();
-    trace
-        .launches()
-        .filter_map(|launch| Some((launch.step, *starts.get(launch.call)?)))
-        .collect()
+    let mut times = Vec::new();
+    for launch in trace.launches() {
+        if let Some(index) = trace.index_of_step(launch.step)
+            && let Some(&start) = starts.get(launch.call)
+        {
+            if times.is_empty() {
+                times = vec![None; trace.entry_count()];
+            }
+            times[index] = Some(start);
+        }
+    }
+    times
 }
 
 /// The op that launched work on a device.

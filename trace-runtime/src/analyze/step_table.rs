@@ -102,6 +102,13 @@ pub fn step_table<T: TraceView + ?Sized>(trace: &T) -> StepTable {
     if trace.steps().is_empty() {
         return StepTable::default();
     }
+    step_table_in(trace, &Nesting::of(trace))
+}
+
+pub(crate) fn step_table_in<T: TraceView + ?Sized>(trace: &T, nesting: &Nesting) -> StepTable {
+    if trace.steps().is_empty() {
+        return StepTable::default();
+    }
     let devices = devices_by_rank(trace);
     let steps: Vec<StepRow> = trace
         .steps()
@@ -130,7 +137,7 @@ pub fn step_table<T: TraceView + ?Sized>(trace: &T) -> StepTable {
     StepTable {
         mean_ns: mean.round() as u64,
         deviation_ns: variance.sqrt().round() as u64,
-        slower_ops: slowest.map_or_else(Vec::new, |slowest| slower_ops(trace, slowest)),
+        slower_ops: slowest.map_or_else(Vec::new, |slowest| slower_ops(trace, nesting, slowest)),
         slowest,
         steps,
     }
@@ -221,7 +228,11 @@ fn pending_by_rank<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, In
 }
 
 /// Compares the slowest step with the mean of the other steps of its rank, by op and input shapes.
-fn slower_ops<T: TraceView + ?Sized>(trace: &T, slowest: usize) -> Vec<StepDifference> {
+fn slower_ops<T: TraceView + ?Sized>(
+    trace: &T,
+    nesting: &Nesting,
+    slowest: usize,
+) -> Vec<StepDifference> {
     let rank = trace.steps()[slowest].rank;
     let others = trace
         .steps()
@@ -233,7 +244,6 @@ fn slower_ops<T: TraceView + ?Sized>(trace: &T, slowest: usize) -> Vec<StepDiffe
         return Vec::new();
     }
     let step_of = step_of_entries(trace);
-    let nesting = Nesting::of(trace);
     let mut grouping: Grouping<ByShape<'_>> = Grouping::new();
     // Self time and calls, in the slowest step and in the others.
     let mut sums: Vec<[(u64, usize); 2]> = Vec::new();

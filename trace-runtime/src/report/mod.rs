@@ -28,9 +28,9 @@ pub use text::{Colour, TextStyle, wrapped};
 use crate::analyze::findings::{Facts, Tables, find};
 use crate::analyze::{
     Activity, CategoryTime, CausalModel, Collective, CriticalPath, DeviceIdle, Findings,
-    LiveMemory, MachinePeaks, OpOutcomes, OpRow, OpTables, RooflinePoint, StepTable, UntrustedOp,
-    activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns, roofline,
-    step_table, too_short_to_trust,
+    LiveMemory, MachinePeaks, OpOutcomes, OpRow, OpTables, RooflinePoint, StepTable, Structure,
+    UntrustedOp, activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns,
+    roofline, step_table_in, too_short_to_trust,
 };
 use crate::csv_text::op_csv;
 use crate::model::json_struct::json_struct;
@@ -153,10 +153,11 @@ const CURVE_POINTS: usize = 256;
 impl Report {
     /// Analyses a trace; its machine's peaks are taken from its metadata if they are there.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Report {
-        let tables = OpTables::of(trace);
+        let structure = Structure::of(trace);
+        let tables = OpTables::of(trace, &structure.nesting);
         let (ops, shapes) = (tables.by_op(), tables.by_shape());
         let categorised = tables.categorised();
-        let devices = device_sets(trace);
+        let devices = device_sets(trace, &structure);
         let collectives = collectives(trace);
         let overhead = overhead_ns(trace);
         let number = |key: &str| {
@@ -182,6 +183,7 @@ impl Report {
         let idle = causal.idle_causes();
         let findings = find(&Facts::of(
             trace,
+            &structure,
             Tables {
                 ops: &ops,
                 shapes: &shapes,
@@ -216,7 +218,7 @@ impl Report {
             shapes,
             categories: categorised.times,
             unattributed_device_ns: tables.device_times().unattributed_ns(),
-            steps: step_table(trace),
+            steps: step_table_in(trace, &structure.nesting),
             activity: activity_of(&devices),
             idle,
             collectives,

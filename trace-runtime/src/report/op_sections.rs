@@ -3,7 +3,7 @@
 use super::Report;
 use super::names::printable;
 use super::op_filter::OpFilter;
-use super::sections::cut;
+use super::sections::{count_more, cut};
 use super::table::{Column, Table};
 use crate::analyze::{OpRow, ShortNames};
 use crate::units::{bytes, count, duration, percent, rate, shapes, unless_zero};
@@ -70,96 +70,140 @@ fn ops(
             .fold(0u64, |sum, row| sum.saturating_add(row.self_ns))
     };
     let total_ns = whole_ns.unwrap_or_else(of_rows);
-    let share = |ns: u64| percent(ns as f64 / total_ns.max(1) as f64);
-    let work = rows.iter().any(|row| row.flops > 0);
-    let moved = rows.iter().any(|row| row.bytes_moved > 0);
+    let shown = OptionalColumns::of(rows);
     let mut columns = vec![
         Column::name("op"),
         Column::number("calls", 0),
         Column::number("self", 0),
         Column::number("share", 0),
         Column::number("total", 2),
-        Column::number("device", 1),
-        Column::number("device self", 4),
-        Column::number("wall", 1),
-        Column::number("running", 1),
-        Column::number("suspended", 1),
-        Column::number("p50", 1),
-        Column::number("p95", 4),
-        Column::number("p99", 6),
-        Column::number("min", 9),
-        Column::number("mean", 8),
-        Column::number("max", 5),
     ];
-    if moved {
-        columns.push(Column::number("B/s", 7));
-        columns.push(Column::number("output", 10));
+    let mut column = |shown: bool, title, priority| {
+        if shown {
+            columns.push(Column::number(title, priority));
+        }
+    };
+    column(shown.device, "device", 1);
+    column(shown.device_self, "device self", 4);
+    for title in ["wall", "running", "suspended"] {
+        column(shown.suspended, title, 1);
     }
-    if work {
-        columns.push(Column::number("FLOP/s", 3));
-        columns.push(Column::number("FLOP/B", 11));
+    for (title, priority) in [
+        ("p50", 1),
+        ("p95", 4),
+        ("p99", 6),
+        ("min", 9),
+        ("mean", 8),
+        ("max", 5),
+    ] {
+        column(true, title, priority);
     }
+    column(shown.bytes_per_s, "B/s", 7);
+    column(shown.output, "output", 10);
+    column(shown.flops_per_s, "FLOP/s", 3);
+    column(shown.intensity, "FLOP/B", 11);
     let inferred = rows.iter().take(limit).any(|row| row.flops_inferred);
-    let rows = rows
-        .iter()
-        .map(|row| {
-            let mut name = printable(names.get(&row.operation));
-            if let Some(label) = &row.label {
-                name = format!("{name} {}", printable(label));
-            }
-            let dims = shapes(row.input_shapes.as_deref().unwrap_or(&[]));
-            let mut cells = vec![
-                if dims.is_empty() {
-                    name
-                } else {
-                    format!("{name} {dims}")
-                },
-                count(row.count as u64),
-                duration(row.self_ns),
-                share(row.self_ns),
-                duration(row.total_ns),
-                unless_zero(row.device_total_ns, duration),
-                unless_zero(row.device_self_ns, duration),
-                awaited(row, row.sum_ns),
-                awaited(row, row.sum_ns.saturating_sub(row.suspended_ns)),
-                awaited(row, row.suspended_ns),
-                duration(row.p50_ns),
-                duration(row.p95_ns),
-                duration(row.p99_ns),
-                duration(row.min_ns),
-                duration(row.mean_ns),
-                duration(row.max_ns),
-            ];
-            if moved {
-                cells.push(
-                    row.bytes_per_s
-                        .map_or_else(String::new, |per_s| rate(per_s, "B")),
-                );
-                cells.push(unless_zero(row.memory_bytes, bytes));
-            }
-            if work {
-                let mark = if row.flops_inferred { "~" } else { "" };
-                let flops = row
-                    .flops_per_s
-                    .map(|per_s| format!("{mark}{}", rate(per_s, "F")));
-                cells.push(flops.unwrap_or_default());
-                let intensity = row.arithmetic_intensity.map(|value| format!("{value:.1}"));
-                cells.push(intensity.unwrap_or_default());
-            }
-            cells
-        })
-        .collect();
     let footnote = inferred.then(|| ("FLOP/s", "~ FLOPs inferred from name and shapes".to_owned()));
-    cut(
-        Table {
-            title: title.to_owned(),
-            columns,
-            rows,
-            footnote,
-            ..Table::default()
-        },
-        limit,
-    )
+    let table = Table {
+        title: title.to_owned(),
+        columns,
+        // A table by shapes may have thousands of rows, of which a few are printed.
+        rows: rows
+            .iter()
+            .take(limit)
+            .map(|row| shown.cells(row, total_ns, names))
+            .collect(),
+        footnote,
+        ..Table::default()
+    };
+    count_more(table, rows.len())
+}
+
+/// The columns that only some tables have: those that would be empty are left out.
+struct OptionalColumns {
+    device: bool,
+    device_self: bool,
+    suspended: bool,
+    bytes_per_s: bool,
+    output: bool,
+    flops_per_s: bool,
+    intensity: bool,
+}
+
+impl OptionalColumns {
+    fn of(rows: &[&OpRow]) -> OptionalColumns {
+        let any = |has: fn(&OpRow) -> bool| rows.iter().any(|row| has(row));
+        let moved = any(|row| row.bytes_moved > 0);
+        let work = any(|row| row.flops > 0);
+        OptionalColumns {
+            device: any(|row| row.device_total_ns > 0),
+            device_self: any(|row| row.device_self_ns > 0),
+            suspended: any(|row| row.suspended_ns > 0),
+            bytes_per_s: moved && any(|row| row.bytes_per_s.is_some()),
+            output: moved && any(|row| row.memory_bytes > 0),
+            flops_per_s: work && any(|row| row.flops_per_s.is_some()),
+            intensity: work && any(|row| row.arithmetic_intensity.is_some()),
+        }
+    }
+
+    fn cells(&self, row: &OpRow, total_ns: u64, names: &ShortNames) -> Vec<String> {
+        let mut name = printable(names.get(&row.operation));
+        if let Some(label) = &row.label {
+            name = format!("{name} {}", printable(label));
+        }
+        let dims = shapes(row.input_shapes.as_deref().unwrap_or(&[]));
+        let mut cells = vec![
+            if dims.is_empty() {
+                name
+            } else {
+                format!("{name} {dims}")
+            },
+            count(row.count as u64),
+            duration(row.self_ns),
+            percent(row.self_ns as f64 / total_ns.max(1) as f64),
+            duration(row.total_ns),
+        ];
+        if self.device {
+            cells.push(unless_zero(row.device_total_ns, duration));
+        }
+        if self.device_self {
+            cells.push(unless_zero(row.device_self_ns, duration));
+        }
+        if self.suspended {
+            let running = row.sum_ns.saturating_sub(row.suspended_ns);
+            for ns in [row.sum_ns, running, row.suspended_ns] {
+                cells.push(awaited(row, ns));
+            }
+        }
+        let times = [
+            row.p50_ns,
+            row.p95_ns,
+            row.p99_ns,
+            row.min_ns,
+            row.mean_ns,
+            row.max_ns,
+        ];
+        cells.extend(times.map(duration));
+        if self.bytes_per_s {
+            let per_s = row.bytes_per_s.map(|per_s| rate(per_s, "B"));
+            cells.push(per_s.unwrap_or_default());
+        }
+        if self.output {
+            cells.push(unless_zero(row.memory_bytes, bytes));
+        }
+        if self.flops_per_s {
+            let mark = if row.flops_inferred { "~" } else { "" };
+            let flops = row
+                .flops_per_s
+                .map(|per_s| format!("{mark}{}", rate(per_s, "F")));
+            cells.push(flops.unwrap_or_default());
+        }
+        if self.intensity {
+            let intensity = row.arithmetic_intensity.map(|value| format!("{value:.1}"));
+            cells.push(intensity.unwrap_or_default());
+        }
+        cells
+    }
 }
 
 /// A time of an op with async executions that were suspended; empty for other ops.

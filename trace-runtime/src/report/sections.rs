@@ -43,9 +43,15 @@ pub(super) fn cut(mut table: Table, rows: usize) -> Table {
             }
         }
     }
-    let more = table.rows.len().saturating_sub(rows);
+    let all = table.rows.len();
+    table.rows.truncate(rows);
+    count_more(table, all)
+}
+
+/// Counts the rows that a table does not have, in its footer; there are `all` rows.
+pub(super) fn count_more(mut table: Table, all: usize) -> Table {
+    let more = all.saturating_sub(table.rows.len());
     if more > 0 {
-        table.rows.truncate(rows);
         let more = format!("and {} more", count(more as u64));
         table.footer = Some(match table.footer {
             Some(footer) => format!("{more}; {footer}"),

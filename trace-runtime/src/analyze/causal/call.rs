@@ -30,16 +30,29 @@ impl<'a> Calls<'a> {
         let mut calls = Calls::default();
         // Each name is looked at once.
         let mut kinds: HashMap<&str, CallKind> = HashMap::new();
+        // Calls of a thread mostly come together, and so do calls of one name.
+        let mut last_lane = None;
+        let mut last_kind = ("", CallKind::of(""));
         for call in trace.runtime_calls() {
             let name = call.name;
             if call.during.is_none() {
                 calls.names.insert(calls.all.len() as u32, name);
             }
+            let thread = (call.rank, call.thread);
+            let lane = match last_lane {
+                Some((known, lane)) if known == thread => lane,
+                _ => lanes.of_thread(call.rank, call.thread).unwrap_or(NONE),
+            };
+            last_lane = Some((thread, lane));
+            if last_kind.0 != name {
+                let kind = *kinds.entry(name).or_insert_with(|| CallKind::of(name));
+                last_kind = (name, kind);
+            }
             calls.all.push(Call {
                 start: call.start_ns,
                 end: call.end_ns(),
-                lane: lanes.of_thread(call.rank, call.thread).unwrap_or(NONE),
-                kind: *kinds.entry(name).or_insert_with(|| CallKind::of(name)),
+                lane,
+                kind: last_kind.1,
             });
         }
         calls

@@ -2,12 +2,12 @@
 
 use super::CausalModel;
 use super::lane::LaneKind;
+use super::piece::Node;
 use super::wait::WaitFor;
 use crate::analyze::communication::CommunicationRule;
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
-use crate::analyze::own_time::TaskTimes;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::{BTreeMap, HashMap};
@@ -137,13 +137,12 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     /// Why each device other than `cpu` was idle, by rank and name.
     pub fn idle_causes(&self) -> Vec<DeviceIdle> {
         let mut devices: BTreeMap<(Option<u32>, &str), Device> = BTreeMap::new();
-        let tasks = TaskTimes::of(self.trace);
         for &entry in &self.order {
             let view = self.trace.view(entry as usize);
             let Some(device) = view.device_id().filter(|_| is_accelerator(&view)) else {
                 continue;
             };
-            if let Some((start, end)) = tasks.span(entry as usize, &view) {
+            if let Some((start, end)) = self.tasks.span(entry as usize, &view) {
                 let lane = self.lanes.of_entry(entry as usize).unwrap_or(NONE);
                 let known = devices.entry((view.rank(), device)).or_default();
                 if known.lanes.last() != Some(&lane) && !known.lanes.contains(&lane) {
@@ -193,10 +192,27 @@ impl Device {
 }
 
 /// Divides gaps among classes.
+/// The number of the empty name.
+const NO_NAME: u32 = 0;
+
 struct Causes<'m, 'a, T: ?Sized> {
     model: &'m CausalModel<'a, T>,
     communication: CommunicationRule<'a>,
-    sums: BTreeMap<IdleClass, (u64, HashMap<&'a str, u64>)>,
+    /// The names of what the host did, by number.
+    names: Vec<&'a str>,
+    numbers: HashMap<&'a str, u32>,
+    /// The number of the name of each signature; [`NONE`] where it is not known yet.
+    by_signature: Vec<u32>,
+    /// By class.
+    sums: [ClassSum; IdleClass::ALL.len()],
+}
+
+/// Idle time of one class.
+#[derive(Debug, Default)]
+struct ClassSum {
+    ns: u64,
+    /// By the number of the name.
+    by_name: Vec<u64>,
 }
 
 impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
@@ -204,8 +220,41 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         Causes {
             model,
             communication: CommunicationRule::default(),
-            sums: BTreeMap::new(),
+            // What is not known has no name.
+            names: vec![""],
+            numbers: HashMap::from([("", NO_NAME)]),
+            by_signature: Vec::new(),
+            sums: Default::default(),
         }
+    }
+
+    /// The number of a node's name. Names are long, and a device has a gap for nearly every piece of work.
+    fn name(&mut self, node: u32) -> u32 {
+        let model = self.model;
+        let signature = match Node::of(node, model.trace.entry_count()) {
+            Node::Entry(index) => {
+                let view = model.trace.view(index);
+                view.signature().map(|signature| signature as usize)
+            }
+            _ => None,
+        };
+        if let Some(&known) = signature.and_then(|signature| self.by_signature.get(signature))
+            && known != NONE
+        {
+            return known;
+        }
+        let (name, _) = model.name_and_device(node);
+        let number = *self.numbers.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() as u32 - 1
+        });
+        if let Some(signature) = signature {
+            if signature >= self.by_signature.len() {
+                self.by_signature.resize(signature + 1, NONE);
+            }
+            self.by_signature[signature] = number;
+        }
+        number
     }
 
     fn device(&mut self, rank: Option<u32>, device: &'a str, known: &Device) -> DeviceIdle {
@@ -243,19 +292,22 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         for &(start, end, entry) in gaps {
             self.divide(start, end, entry);
         }
-        let mut causes: Vec<IdleCause> = std::mem::take(&mut self.sums)
+        let mut causes: Vec<IdleCause> = IdleClass::ALL
             .into_iter()
-            .map(|(class, (ns, ops))| {
-                let mut ops: Vec<(String, u64)> = ops
-                    .into_iter()
-                    .map(|(name, ns)| (name.to_owned(), ns))
-                    .collect();
-                ops.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            .zip(std::mem::take(&mut self.sums))
+            .filter(|(_, sum)| sum.ns > 0)
+            .map(|(class, sum)| {
+                let ops = self.names.iter().zip(sum.by_name).filter(|op| op.1 > 0);
+                let mut ops: Vec<(&str, u64)> = ops.map(|(&name, ns)| (name, ns)).collect();
+                ops.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
                 ops.truncate(IdleCause::MOST_OPS);
                 IdleCause {
                     cause: class.name().to_owned(),
-                    ns,
-                    ops,
+                    ns: sum.ns,
+                    ops: ops
+                        .into_iter()
+                        .map(|(name, ns)| (name.to_owned(), ns))
+                        .collect(),
                 }
             })
             .collect();
@@ -267,7 +319,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
     fn divide(&mut self, start: i64, end: i64, entry: u32) {
         let model = self.model;
         let Some(lane) = model.lanes.of_entry(entry as usize) else {
-            return self.add(IdleClass::Unknown, start, end, "");
+            return self.add(IdleClass::Unknown, start, end, NO_NAME);
         };
         if model.lanes.kind(lane) != LaneKind::Device {
             // The thread that shows the work ran it itself: it did something else before.
@@ -277,7 +329,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         // A gap ends where its entry begins.
         let work = works.and_then(|works| works.of_entry(entry, end));
         let Some(launch) = work.and_then(|work| work.launch) else {
-            return self.add(IdleClass::Unknown, start, end, "");
+            return self.add(IdleClass::Unknown, start, end, NO_NAME);
         };
         let begun = launch.start.clamp(start, end);
         self.on_host(launch.lane, start, begun);
@@ -286,11 +338,11 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             let until = wait.source_end.clamp(at, end);
             // The launch itself takes its time, whatever the event does.
             let launched = launch.end.clamp(at, until);
-            self.add(IdleClass::LaunchDelay, at, launched, "");
+            self.add(IdleClass::LaunchDelay, at, launched, NO_NAME);
             self.on_stream(wait.source, launched, until);
             at = until;
         }
-        self.add(IdleClass::LaunchDelay, at, end, "");
+        self.add(IdleClass::LaunchDelay, at, end, NO_NAME);
     }
 
     /// Time in which a host thread did something else than launch.
@@ -299,8 +351,8 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         let mut at = start;
         for (piece, _) in model.pieces_between(lane, start, end) {
             let (from, to) = (piece.start.max(start), piece.end.min(end));
-            self.add(IdleClass::NothingLaunched, at, from, "");
-            let (name, _) = model.name_and_device(piece.node);
+            self.add(IdleClass::NothingLaunched, at, from, NO_NAME);
+            let name = self.name(piece.node);
             let class = match model.wait_of(piece) {
                 Some(WaitFor::Rank(_)) => IdleClass::SlowerRank,
                 _ if self.communicates(piece.node) => IdleClass::Communication,
@@ -309,13 +361,13 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             self.add(class, from, to, name);
             at = to;
         }
-        self.add(IdleClass::NothingLaunched, at, end, "");
+        self.add(IdleClass::NothingLaunched, at, end, NO_NAME);
     }
 
     /// Time in which an entry of another stream was waited for.
     fn on_stream(&mut self, source: u32, start: i64, end: i64) {
         let model = self.model;
-        let (name, _) = model.name_and_device(source);
+        let name = self.name(source);
         let class = if self.communicates(source) {
             IdleClass::Communication
         } else {
@@ -344,12 +396,16 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         }
     }
 
-    fn add(&mut self, class: IdleClass, start: i64, end: i64, name: &'a str) {
+    fn add(&mut self, class: IdleClass, start: i64, end: i64, name: u32) {
         if start < end {
             let ns = end.abs_diff(start);
-            let (sum, ops) = self.sums.entry(class).or_default();
-            add_ns(sum, ns);
-            add_ns(ops.entry(name).or_default(), ns);
+            let sum = &mut self.sums[class as usize];
+            add_ns(&mut sum.ns, ns);
+            let name = name as usize;
+            if name >= sum.by_name.len() {
+                sum.by_name.resize(name + 1, 0);
+            }
+            add_ns(&mut sum.by_name[name], ns);
         }
     }
 }

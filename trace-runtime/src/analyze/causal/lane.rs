@@ -72,10 +72,16 @@ impl<'a> Lanes<'a> {
             by_thread: HashMap::new(),
             ranks: 0,
         };
-        let callers: HashSet<_> = trace
-            .runtime_calls()
-            .map(|call| (call.rank, call.thread))
-            .collect();
+        let mut callers = HashSet::new();
+        let mut last = None;
+        for call in trace.runtime_calls() {
+            // Calls of a thread mostly come together.
+            let caller = (call.rank, call.thread);
+            if last != Some(caller) {
+                callers.insert(caller);
+                last = Some(caller);
+            }
+        }
         let mut last = None;
         for view in trace.views() {
             if view.start_ns().is_none() {

@@ -36,6 +36,7 @@ pub use launch_summary::LaunchSummary;
 pub use task_time::{TaskTime, task_times};
 
 use super::forest::NONE;
+use super::own_time::TaskTimes;
 use crate::model::TraceView;
 use call::Calls;
 use edge::Found;
@@ -78,6 +79,7 @@ pub struct CausalModel<'a, T: ?Sized> {
     waits: Vec<Wait>,
     work: DeviceWork,
     calls: Calls<'a>,
+    tasks: TaskTimes,
     stream_waits: HashMap<u32, StreamWait>,
     order: Vec<u32>,
     path: Vec<Link>,
@@ -93,7 +95,8 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         let calls = Calls::of(trace, &lanes);
         let order = piece::order(trace);
         let work = DeviceWork::of(trace, &lanes, &calls.all, &order);
-        let mut pieces = piece::pieces(trace, &lanes, &order);
+        let tasks = TaskTimes::of(trace);
+        let mut pieces = piece::pieces(trace, &lanes, &order, &tasks);
         let mut found = Found {
             lanes: lanes.all.len() as u32,
             ..Found::default()
@@ -124,6 +127,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             waits: found.waits,
             work,
             calls,
+            tasks,
             stream_waits,
             order,
             path,

@@ -50,13 +50,13 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,
     order: &[u32],
+    tasks: &TaskTimes,
 ) -> Vec<Vec<Piece>> {
     let mut rows = Rows {
         done: vec![Vec::new(); lanes.all.len()],
         open: vec![Vec::new(); lanes.all.len()],
         at: vec![i64::MIN; lanes.all.len()],
     };
-    let tasks = TaskTimes::of(trace);
     let entries = trace.entry_count();
     let mut calls = trace
         .runtime_calls()

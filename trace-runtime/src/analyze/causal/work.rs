@@ -5,7 +5,6 @@ use super::lane::{LaneKind, Lanes};
 use crate::analyze::forest::NONE;
 use crate::analyze::nesting::parent_index;
 use crate::model::{EntryView, TraceView};
-use std::collections::HashMap;
 
 /// When and where a piece of device work was launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +36,8 @@ impl Work {
 /// The work of each device lane.
 #[derive(Debug, Default)]
 pub(super) struct DeviceWork {
-    by_lane: HashMap<u32, LaneWork>,
+    /// By the number of the lane; empty for host threads.
+    by_lane: Vec<LaneWork>,
 }
 
 /// The work of one device lane, by start and by launch.
@@ -70,15 +70,16 @@ impl DeviceWork {
             }
         }
         let mut work = DeviceWork::default();
+        work.by_lane.resize_with(lanes.all.len(), LaneWork::default);
         for &entry in order {
             let index = entry as usize;
-            let view = trace.view(index);
             let Some(lane) = lanes.of_entry(index) else {
                 continue;
             };
             if lanes.kind(lane) != LaneKind::Device {
                 continue;
             }
+            let view = trace.view(index);
             let Some((start, end)) = view.start_ns().zip(view.end_ns()) else {
                 continue;
             };
@@ -92,27 +93,28 @@ impl DeviceWork {
                 }),
                 None => launching_op(trace, lanes, index, &view),
             };
-            work.by_lane.entry(lane).or_default().works.push(Work {
+            work.by_lane[lane as usize].works.push(Work {
                 entry,
                 start,
                 end,
                 launch: launch.filter(|launch| launch.start <= start),
             });
         }
-        for lane in work.by_lane.values_mut() {
+        for lane in &mut work.by_lane {
             lane.sort();
         }
         work
     }
 
     pub(super) fn lane(&self, lane: u32) -> Option<&LaneWork> {
-        self.by_lane.get(&lane)
+        let known = self.by_lane.get(lane as usize);
+        known.filter(|lane| !lane.works.is_empty())
     }
 
     /// The launched work by the number of its call: call, lane, index in the lane.
     pub(super) fn by_call(&self) -> Vec<(u32, u32, u32)> {
         let mut by_call: Vec<(u32, u32, u32)> = Vec::new();
-        for (&lane, work) in &self.by_lane {
+        for (lane, work) in (0..).zip(&self.by_lane) {
             let launched = (0..).zip(&work.works).filter_map(|(index, work)| {
                 let call = work.launch?.call;
                 (call != NONE).then_some((call, lane, index))
@@ -124,9 +126,9 @@ impl DeviceWork {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (u32, &Work)> {
-        self.by_lane
-            .iter()
-            .flat_map(|(&lane, work)| work.works.iter().map(move |work| (lane, work)))
+        (0..)
+            .zip(&self.by_lane)
+            .flat_map(|(lane, work)| work.works.iter().map(move |work| (lane, work)))
     }
 }
 

@@ -9,6 +9,7 @@ use super::super::device_time::is_accelerator;
 use super::super::intervals::Intervals;
 use super::super::op_row::OpRow;
 use super::super::short_name::ShortNames;
+use super::super::structure::Structure;
 use super::super::trust::UntrustedOp;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
 use super::idle::{HostTimelines, IdleTime, idle_times};
@@ -56,7 +57,11 @@ pub(crate) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn of<T: TraceView + ?Sized>(trace: &T, tables: Tables<'a>) -> Facts<'a> {
+    pub(crate) fn of<T: TraceView + ?Sized>(
+        trace: &T,
+        structure: &Structure,
+        tables: Tables<'a>,
+    ) -> Facts<'a> {
         let (whole, windows) = windows(trace);
         let longest = windows.values().map(Intervals::length).max().unwrap_or(0);
         let (whole, whole_ns) = if longest > 0 {
@@ -65,7 +70,7 @@ impl<'a> Facts<'a> {
             let sum = |sum: u64, row: &OpRow| sum.saturating_add(row.self_ns);
             (Whole::Ops, tables.ops.iter().fold(0, sum))
         };
-        let hosts = HostTimelines::of(trace);
+        let hosts = HostTimelines::of(trace, structure);
         let idle = idle_times(tables.devices, &windows, &hosts, tables.idle_causes);
         Facts {
             exposed: exposed(trace, tables.devices, &windows),

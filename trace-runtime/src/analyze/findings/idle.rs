@@ -6,8 +6,8 @@ use super::super::device_time::is_accelerator;
 use super::super::forest::NONE;
 use super::super::grouping::Grouping;
 use super::super::intervals::Intervals;
-use super::super::nesting::Nesting;
 use super::super::own_time::own_stretches;
+use super::super::structure::Structure;
 use crate::analyze::intervals::add_ns;
 use crate::model::{EntryView, TraceView};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -44,10 +44,10 @@ pub(crate) struct HostTimelines<'a> {
 impl<'a> HostTimelines<'a> {
     /// Of several threads the one that moved on last counts: a thread that waits for another has been in
     /// its op for longer.
-    pub(crate) fn of<T: TraceView + ?Sized>(trace: &'a T) -> Self {
+    pub(crate) fn of<T: TraceView + ?Sized>(trace: &'a T, structure: &Structure) -> Self {
         let mut grouping = Grouping::new();
         let mut stretches: BTreeMap<Option<u32>, Vec<Stretch>> = BTreeMap::new();
-        own_stretches(trace, &Nesting::of(trace), |index, start, end| {
+        own_stretches(trace, structure, |index, start, end| {
             let view = trace.view(index);
             let host = |view: &EntryView<'a>| (!is_accelerator(view)).then(|| view.operation());
             let operation = grouping.group(&view, host);
@@ -57,7 +57,8 @@ impl<'a> HostTimelines<'a> {
             }
         });
         let timelines = stretches.into_iter().map(|(rank, mut stretches)| {
-            stretches.sort_unstable();
+            // Stable, because that is linear for stretches of one thread, which are in order.
+            stretches.sort();
             (rank, most_recent(&stretches))
         });
         HostTimelines {

@@ -27,6 +27,7 @@ use super::causal::CausalModel;
 use super::collectives::collectives;
 use super::device_activity::device_sets;
 use super::op_table::OpTables;
+use super::structure::Structure;
 use super::trust::{overhead_ns, too_short_to_trust};
 use crate::model::TraceView;
 
@@ -53,18 +54,20 @@ const RULES: [Rule; 12] = [
 /// [`Report::findings`](crate::report::Report) has the same list; use this where the tables of a report
 /// are not needed.
 pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
-    let tables = OpTables::of(trace);
+    let structure = Structure::of(trace);
+    let tables = OpTables::of(trace, &structure.nesting);
     let causal = CausalModel::new(trace);
     let ops = tables.by_op();
     let overhead = overhead_ns(trace);
     let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
     find(&Facts::of(
         trace,
+        &structure,
         Tables {
             ops: &ops,
             shapes: &tables.by_shape(),
             categorised: &tables.categorised(),
-            devices: &device_sets(trace),
+            devices: &device_sets(trace, &structure),
             collectives: &collectives(trace),
             idle_causes: &causal.idle_causes(),
             launches: &causal.launches(),
