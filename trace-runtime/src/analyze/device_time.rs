@@ -22,6 +22,8 @@ pub struct DeviceTimes {
     above: Vec<u32>,
     attributed_ns: u64,
     unattributed_ns: u64,
+    /// True if some host op runs below an op of another thread or on a device.
+    handed_over: bool,
 }
 
 impl DeviceTimes {
@@ -45,6 +47,11 @@ impl DeviceTimes {
     /// Device time whose host op is unknown: the launch was not recorded, or was not linked to the work.
     pub fn unattributed_ns(&self) -> u64 {
         self.unattributed_ns
+    }
+
+    /// True if a host op may be below another one without running inside it: see [`Nesting`].
+    pub(crate) fn handed_over(&self) -> bool {
+        self.handed_over
     }
 
     /// True if most launches are missing, so that a host op without device time may still have some.
@@ -105,6 +112,7 @@ pub(crate) fn device_times_in<T: TraceView + ?Sized>(trace: &T, nesting: &Nestin
             };
         }
         if !on_accelerator[index] {
+            times.handed_over |= nesting.parent(index) != times.above[index];
             continue;
         }
         let own = nesting.self_ns(index, &view);

@@ -24,6 +24,7 @@ pub fn self_times_ns<T: TraceView + ?Sized>(trace: &T) -> Vec<u64> {
 pub(crate) struct Nesting {
     parent: Vec<u32>,
     children_ns: Vec<u64>,
+    suspends: bool,
     /// Made for the first walk.
     forest: OnceCell<Forest>,
 }
@@ -32,6 +33,7 @@ impl Nesting {
     pub(crate) fn of<T: TraceView + ?Sized>(trace: &T) -> Nesting {
         let mut nesting = Nesting::default();
         for (index, view) in trace.views().enumerate() {
+            nesting.suspends |= view.suspended_ns() > 0;
             let Some(parent) = parent_index(trace, index, &view) else {
                 continue;
             };
@@ -58,6 +60,16 @@ impl Nesting {
     /// For each entry the index of the one around it, or [`NONE`]; empty for a flat trace.
     pub(crate) fn parents(&self) -> &[u32] {
         &self.parent
+    }
+
+    /// The index of the entry around an entry, or [`NONE`].
+    pub(crate) fn parent(&self, index: usize) -> u32 {
+        self.parent.get(index).copied().unwrap_or(NONE)
+    }
+
+    /// True if some entry was suspended.
+    pub(crate) fn suspends(&self) -> bool {
+        self.suspends
     }
 
     /// The self time of an entry in nanoseconds.

@@ -77,7 +77,11 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
             .map(|view| grouping.group(&view, |view| Some(key(view))))
             .collect();
         let inside = nesting.inside_own_group(&groups);
-        let launched_inside = device_times.inside_own_group(&groups, launches);
+        // Where no op was handed to another thread, both trees of calls are the same.
+        let handed_over = device_times
+            .handed_over()
+            .then(|| device_times.inside_own_group(&groups, launches));
+        let launched_inside = handed_over.as_ref().unwrap_or(&inside);
         let mut durations = Durations::of(*trace, &groups, grouping.keys().len());
         let mut sums = vec![RowSums::default(); grouping.keys().len()];
         let mut rule = CommunicationRule::default();

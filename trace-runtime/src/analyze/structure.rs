@@ -15,9 +15,12 @@ pub(crate) struct Structure {
 
 impl Structure {
     pub(crate) fn of<T: TraceView + ?Sized>(trace: &T) -> Structure {
-        Structure {
-            nesting: Nesting::of(trace),
-            tasks: TaskTimes::of(trace),
-        }
+        let nesting = Nesting::of(trace);
+        let tasks = if nesting.suspends() {
+            TaskTimes::of(trace)
+        } else {
+            TaskTimes::default()
+        };
+        Structure { nesting, tasks }
     }
 }

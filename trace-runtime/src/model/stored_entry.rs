@@ -89,6 +89,19 @@ impl<'a> StoredEntry<'a> {
     }
 
     #[inline]
+    pub(super) fn end_ns(&self) -> Option<i64> {
+        if self.row.start == NO_START {
+            return None;
+        }
+        if self.row.duration == LONG_DURATION {
+            let start = self.store.scale.ns(self.row.start);
+            return Some(start.saturating_add_unsigned(self.duration_ns()));
+        }
+        let end = self.row.start.saturating_add(self.row.duration);
+        Some(self.store.scale.ns(end))
+    }
+
+    #[inline]
     pub(super) fn duration_ns(&self) -> u64 {
         if self.row.duration == LONG_DURATION
             && let Some(long) = self.extra().and_then(|extra| extra.duration_ns)

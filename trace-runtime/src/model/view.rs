@@ -319,8 +319,13 @@ impl<'a> EntryView<'a> {
     /// When it ended, in nanoseconds since the trace began.
     #[inline]
     pub fn end_ns(&self) -> Option<i64> {
-        self.start_ns()
-            .map(|start| start.saturating_add_unsigned(self.duration_ns()))
+        match self.0 {
+            Held::Owned(entry) => {
+                let start = entry.start_us.map(ns)?;
+                Some(start.saturating_add_unsigned(self.duration_ns()))
+            }
+            Held::Stored(entry) => entry.end_ns(),
+        }
     }
 
     /// The part of the duration during which an async op was suspended, in nanoseconds.

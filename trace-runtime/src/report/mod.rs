@@ -157,6 +157,9 @@ impl Report {
         let tables = OpTables::of(trace, &structure.nesting);
         let (ops, shapes) = (tables.by_op(), tables.by_shape());
         let categorised = tables.categorised();
+        let unattributed_device_ns = tables.device_times().unattributed_ns();
+        // Twenty bytes per entry, which the causal model can have.
+        drop(tables);
         let devices = device_sets(trace, &structure);
         let collectives = collectives(trace);
         let overhead = overhead_ns(trace);
@@ -217,7 +220,7 @@ impl Report {
             ops,
             shapes,
             categories: categorised.times,
-            unattributed_device_ns: tables.device_times().unattributed_ns(),
+            unattributed_device_ns,
             steps: step_table_in(trace, &structure.nesting),
             activity: activity_of(&devices),
             idle,
