@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let flags: Vec<String> = args.collect();
     let verbose = flags.iter().any(|flag| flag == "show");
     let lenient = flags.iter().any(|flag| flag == "lenient");
-    let (most_alarms, least_found) = if lenient { (3, 80) } else { (1, 95) };
+    let (most_alarms, least_found) = if lenient { (3, 50) } else { (1, 95) };
     let series = load(Path::new(&folder))?;
     let mut wrong = 0;
     println!(
