@@ -120,6 +120,7 @@ fn ops(
 }
 
 /// The columns that only some tables have: those that would be empty are left out.
+#[expect(clippy::struct_excessive_bools, reason = "one for each column")]
 struct OptionalColumns {
     device: bool,
     device_self: bool,

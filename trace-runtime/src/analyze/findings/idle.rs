@@ -58,7 +58,7 @@ impl<'a> HostTimelines<'a> {
         });
         let timelines = stretches.into_iter().map(|(rank, mut stretches)| {
             // Stable, because that is linear for stretches of one thread, which are in order.
-            stretches.sort();
+            stretches.sort_by(Stretch::cmp);
             (rank, most_recent(&stretches))
         });
         HostTimelines {
