@@ -237,7 +237,7 @@ fn files_are_replaced_as_a_whole_and_errors_name_them() {
     let missing = RecordedExecutionTrace::read(folder.join("none.json"))
         .unwrap_err()
         .to_string();
-    assert!(missing.contains("none.json: cannot be read"), "{missing}");
+    assert!(missing.contains("none.json: no such file"), "{missing}");
     let nowhere = trace
         .write(folder.join("no/such/folder.json"))
         .unwrap_err()
