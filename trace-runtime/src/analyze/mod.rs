@@ -15,7 +15,7 @@
 //! | who called whom | [`call_tree`] |
 //! | collectives across ranks | [`collectives`] |
 //! | live memory | [`live_memory`] |
-//! | the change between traces | [`diff`] |
+//! | the change between traces | [`diff()`], [`diff`](mod@diff) |
 //!
 //! Times are whole nanoseconds, except in [`TraceAnalyzer`]. Where things overlap, the length of the union
 //! of intervals counts, not the sum.
