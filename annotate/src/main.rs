@@ -37,7 +37,7 @@ const fn short(published: Published) -> Published {
 const ALL: &[Published] = &[
     short(published("ndarray", "0.17.2", &[])),
     short(published("tower", "0.5.3", &["full"])),
-    short(published("smartcore", "0.7.0", &[])),
+    published("smartcore", "0.7.0", &[]),
     published("candle-nn", "0.11.1", &[]),
     published("candle-transformers", "0.11.1", &[]),
     published("nalgebra", "0.35.0", &[]),
