@@ -70,7 +70,7 @@ pub use analyze::{
 #[doc(inline)]
 pub use model::{
     DType, Device, DeviceName, EntryView, OpKind, Outcome, RecordedExecutionTrace,
-    RecordedTraceEntry, TraceError, TraceStep, TraceStore, TraceView,
+    RecordedTraceEntry, TraceError, TraceErrorKind, TraceStep, TraceStore, TraceView,
 };
 #[doc(inline)]
 pub use record::{
