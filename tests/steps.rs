@@ -5,7 +5,7 @@ use trace_runtime::analyze::{
     StepRange, call_tree, restrict_to_steps, step_of_entries, step_table, steps_after_warm_up,
 };
 use trace_runtime::model::MemoryEvent;
-use trace_runtime::{Schedule, Session, TraceStep, TraceStore, TraceView, read, traced_op};
+use trace_runtime::{TraceStep, TraceStore, TraceView, read};
 
 fn chrome(events: &[String]) -> TraceStore {
     let json = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
@@ -191,14 +191,18 @@ fn merged_ranks_keep_their_steps() {
     assert_eq!(found, [(Some(0), 3), (Some(1), 3)]);
 }
 
-#[traced_op]
+#[cfg(feature = "enabled")]
+#[trace_runtime::traced_op]
 fn forward(x: &[f32]) -> f32 {
     x.iter().sum()
 }
 
 /// Sessions do not nest, and tests run side by side: all that needs one is here.
+#[cfg(feature = "enabled")]
 #[test]
 fn a_session_records_its_steps() {
+    use trace_runtime::{Schedule, Session};
+
     let mut session = Session::builder().rank(2).start().unwrap();
     for _ in 0..3 {
         forward(&[1.0, 2.0]);
