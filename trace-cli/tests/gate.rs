@@ -2,7 +2,7 @@
 
 mod process;
 
-use process::{Folder, optrace, torch_trace};
+use process::{Folder, optrace};
 use std::path::Path;
 
 /// A trace in which `mm` takes `mm_us` and four other ops take a steady time.
@@ -96,8 +96,8 @@ fn the_exit_code_is_1_only_for_a_slowdown_above_a_limit() {
 #[test]
 fn two_files_are_one_run_a_side() {
     let folder = Folder::new();
-    let before = folder.file("before.json", torch_trace(1));
-    let after = folder.file("after.json", torch_trace(8));
+    let before = folder.file("before.json", trace(50.0, 0));
+    let after = folder.file("after.json", trace(400.0, 1));
     let text = optrace(&["diff", &before, &after]).fine();
     assert!(text.contains("note: one run a side cannot show"), "{text}");
     let failed = optrace(&["diff", &before, &after, "--fail-op-over", "5%"]);

@@ -128,13 +128,39 @@ impl<'a> Comparison<'a> {
         });
         let excess = excess.collect();
         let (by_time, by_quiet) = (shared(&time), shared(&quiet));
-        for metric in [Metric::Time, Metric::Tail, Metric::Maximum] {
-            self.common.insert(metric, by_time.clone());
-        }
-        for metric in [Metric::Quiet, Metric::Median] {
-            self.common.insert(metric, by_quiet.clone());
+        for (by, common, metrics) in [
+            (
+                Metric::Time,
+                by_time,
+                &[Metric::Time, Metric::Tail, Metric::Maximum][..],
+            ),
+            (Metric::Quiet, by_quiet, &[Metric::Quiet, Metric::Median]),
+        ] {
+            if self.steadies(by, &common) {
+                for &metric in metrics {
+                    self.common.insert(metric, common.clone());
+                }
+            }
         }
         self.excess = excess;
+    }
+
+    /// Whether items vary less between the runs of a side without what the ops have in common. If not, that is mostly the
+    /// noise of light ops. The change between the sides has no influence on this.
+    fn steadies(&self, metric: Metric, common: &[f64]) -> bool {
+        if !self.runs.show_variance() {
+            return true;
+        }
+        let heavy = self
+            .items
+            .iter()
+            .filter(|item| self.weight(item) >= self.settings.min_weight);
+        let series: Vec<Vec<f64>> = heavy.filter_map(|item| item.series(metric)).collect();
+        let without = |one: &Vec<f64>| -> Vec<f64> {
+            one.iter().zip(common).map(|(one, all)| one - all).collect()
+        };
+        let as_it_is = median(series.iter().map(|one| self.runs.variance(one)));
+        median(series.iter().map(|one| self.runs.variance(&without(one)))) < as_it_is
     }
 
     /// The level of a series, to which both sides contribute equally.

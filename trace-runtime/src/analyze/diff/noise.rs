@@ -34,7 +34,7 @@ impl Metric {
         match self {
             Metric::Quiet => Assumed {
                 floor: 0.01,
-                unseen: 0.10,
+                unseen: 0.35,
                 drift: 0.015,
             },
             Metric::Calls => Assumed {
@@ -44,7 +44,7 @@ impl Metric {
             },
             Metric::Median => Assumed {
                 floor: 0.01,
-                unseen: 0.15,
+                unseen: 0.35,
                 drift: 0.03,
             },
             Metric::Time | Metric::Tail | Metric::Maximum => Assumed {
@@ -87,7 +87,7 @@ impl Runs {
     }
 
     /// Variance of one run (of one difference, for pairs), as the runs show it.
-    fn variance(&self, series: &[f64]) -> f64 {
+    pub(super) fn variance(&self, series: &[f64]) -> f64 {
         self.sum_of_squares(series) / self.freedom().max(1) as f64
     }
 

@@ -12,7 +12,7 @@ use super::verdict::Verdict;
 /// The probability that the total is called slower or faster without a cause.
 pub(super) const TOTAL_LEVEL: f64 = 0.01;
 /// The same for any op by its calls or its quiet time.
-pub(super) const QUIET_LEVEL: f64 = 0.1;
+pub(super) const QUIET_LEVEL: f64 = 0.03;
 /// The same for any op by its self time.
 pub(super) const TIME_LEVEL: f64 = 0.01;
 /// The same for the median, the tail or the longest call of any op.
