@@ -19,7 +19,7 @@ pub(crate) struct ReportArgs {
     /// output, bytes/s, flop/s or op
     #[arg(long, value_name = "COLUMN", default_value_t = OpSort::default(), hide_default_value = true)]
     pub(crate) sort: OpSort,
-    /// Show only ops whose name contains this, in any case; `*` stands for any text in between
+    /// Show only ops whose name contains this, in any case; `*` matches any text in between
     #[arg(long, value_name = "OP")]
     pub(crate) filter: Option<String>,
     /// Compare ops with these peaks: `60e12,2e12` for 60 TFLOP/s and 2 TB/s, or `measured` for those of this machine

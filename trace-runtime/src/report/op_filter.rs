@@ -37,7 +37,7 @@ impl Report {
     /// Keeps only the ops whose name matches in [`ops`](Self::ops), [`shapes`](Self::shapes) and
     /// [`roofline`](Self::roofline). Shares still refer to all ops. Findings and other sections stay as they are.
     ///
-    /// A name matches if it contains the pattern, in any case; `*` stands for any text in between: `mm` and
+    /// A name matches if it contains the pattern, in any case; `*` matches any text in between: `mm` and
     /// `aten::*backward` match `aten::mm_backward`.
     #[must_use]
     pub fn filtered_by(mut self, pattern: &str) -> Report {
