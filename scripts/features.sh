@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-light=(enabled flamegraph ndarray ndarray-0_16 nalgebra half num-complex)
+light=(enabled flamegraph html ndarray ndarray-0_16 nalgebra half num-complex)
 heavy=(faer candle burn parquet)
 
 features=("${light[@]}")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks which folder of trace-runtime and trace-core uses which other one: ARCHITECTURE.md has the reasons.
-# Reads the source text, so paths to another folder must be written as `crate::folder::…`.
+# Reads the source text. Paths are written as `crate::folder::…`; in trace-core also as `super::folder::…` from the files
+# at the top of the crate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,6 +11,9 @@ fail() { echo "layers: $*" >&2; failed=1; }
 # Source without comments, as `file:line:text`. Names in documentation are not uses.
 code() { grep -rnH --include='*.rs' '' "$@" | sed -E 's,^([^:]*:[0-9]+:)[[:space:]]*//.*,\1,; s,[[:space:]]//[[:space:]].*,,'; }
 
+# `super::` in a file at the top of a crate means the crate itself.
+follow_super() { if [ -d "$1" ]; then cat; else sed 's/super::/crate::/g'; fi; }
+
 # check CRATE FOLDER ALLOWED...: a folder or file may use itself and the allowed ones.
 check() {
     local crate=$1 folder=$2 path uses
@@ -17,7 +21,7 @@ check() {
     path=$crate/src/$folder
     [ -d "$path" ] || path=$path.rs
     [ -e "$path" ] || { fail "$crate/src/$folder does not exist; correct scripts/layers.sh"; return; }
-    uses=$(code "$path" | grep -oE "^[^:]*:[0-9]+:|crate::[a-z_]+" |
+    uses=$(code "$path" | follow_super "$path" | grep -oE "^[^:]*:[0-9]+:|crate::[a-z_]+" |
         awk -v own="$folder" -v allowed=" $* " -v tops=" ${tops[$crate]} " '
             /^crate::/ { split($0, part, "::"); name = part[2]
                 if (name != own && index(tops, " " name " ") && !index(allowed, " " name " ")) print place " uses `" name "`"
@@ -38,16 +42,25 @@ for crate in trace-runtime trace-core; do
         fail "$crate: write one \`use crate::folder::…\` per folder"
     fi
 done
-if code trace-runtime/src | grep -E "super::($(echo ${tops[trace-runtime]} | tr ' ' '|'))::" >&2; then
-    fail 'trace-runtime: name another folder by `crate::`, not by `super::`'
-fi
+for crate in trace-runtime trace-core; do
+    # In a folder, a chain of `super::` that leaves it would hide a use from `check`.
+    names=$(echo ${tops[$crate]} | tr ' ' '|')
+    for folder in "$crate"/src/*/; do
+        if code "$folder"*.rs | grep -E "super::($names)::" | grep -vE "super::($(ls "$folder" | sed 's/\.rs$//' | tr '\n' '|')-)::" >&2; then
+            fail "$crate: name another folder by \`crate::\`, not by \`super::\`"
+        fi
+    done
+    if code "$crate"/src/*/ | grep -E "(super::)+($names)::" | grep -E 'super::super::super::' >&2; then
+        fail "$crate: a chain of \`super::\` leaves its folder; name it by \`crate::\`"
+    fi
+done
 
 check trace-runtime model
 check trace-runtime record model export
 check trace-runtime read model
 check trace-runtime analyze model units
 check trace-runtime report analyze model units csv_text printable
-check trace-runtime export analyze model csv_text printable
+check trace-runtime export analyze model report csv_text printable
 check trace-runtime units
 check trace-runtime printable
 check trace-runtime csv_text analyze printable units
@@ -59,7 +72,7 @@ fi
 
 # What describes a tensor does not know what records it, and neither knows the libraries.
 for file in device dtype element kind slices describe pointers library; do
-    check trace-core "$file" describe slices library
+    check trace-core "$file" describe slices library containers
 done
 check trace-core engine describe device dtype element kind library slices tensor_like
 check trace-core tensors containers describe element slices

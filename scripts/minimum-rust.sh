@@ -50,7 +50,7 @@ for crate in "${crates[@]}"; do
 done
 
 echo '== features'
-for feature in ndarray ndarray-0_16 nalgebra faer candle burn half num-complex flamegraph parquet; do
+for feature in ndarray ndarray-0_16 nalgebra faer candle burn half num-complex flamegraph html parquet; do
     needs=$(needed --package trace-runtime --features "$feature")
     read -r version by <<<"$needs"
     printf '%-14s %-8s (%s)\n' "$feature" "$version" "$by"

@@ -33,7 +33,7 @@ fn coarse(trace: &RecordedExecutionTrace) -> RecordedExecutionTrace {
     let mut coarse = trace.clone();
     for (entry, view) in coarse.entries.iter_mut().zip(trace.views()) {
         let (start, end) = span(&view);
-        entry.start_us = Some((start / 400) as f64 / 1000.0);
+        entry.set_start_us(Some((start / 400) as f64 / 1000.0));
         entry.duration_us = (end / 400 - start / 400) as f64 / 1000.0;
     }
     coarse
@@ -266,15 +266,7 @@ proptest! {
         events.sort_by_key(|event| event.0);
         let mut builder = TraceStoreBuilder::new();
         for &(at_ns, bytes, address) in &events {
-            builder.push_memory(&MemoryEvent {
-                at_ns,
-                bytes,
-                device_id: "cuda:0",
-                rank: None,
-                during: None,
-                address: Some(address),
-                allocated: None,
-            });
+            builder.push_memory(&MemoryEvent::new(at_ns, bytes, "cuda:0").with_address(address));
         }
         let found = live_memory(&builder.finish());
         prop_assert_eq!(found.len(), usize::from(!blocks.is_empty()));

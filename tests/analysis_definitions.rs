@@ -20,11 +20,9 @@ fn on<'a>(
     start: i64,
     end: i64,
 ) -> NewEntry<'a> {
-    NewEntry {
-        device_id: Some(device),
-        kind: Some(kind),
-        ..NewEntry::new(name, thread, start, (end - start) as u64)
-    }
+    NewEntry::new(name, thread, start, (end - start) as u64)
+        .with_device_id(device)
+        .with_kind(kind)
 }
 
 #[test]
@@ -109,10 +107,9 @@ fn two_ranks() -> TraceStore {
         ));
         let end = if start == 0 { 100 } else { 240 };
         let inputs: &[(&[usize], DType)] = &[(&[250], DType::F32)];
-        entries.push(NewEntry {
-            inputs,
-            ..NewEntry::new("all_reduce", thread, reduce, (end - reduce) as u64)
-        });
+        entries.push(
+            NewEntry::new("all_reduce", thread, reduce, (end - reduce) as u64).with_inputs(inputs),
+        );
     }
     entries.sort_by_key(|entry| entry.start_ns);
     for entry in &entries {
@@ -176,12 +173,7 @@ fn the_critical_path_runs_through_work_rather_than_through_waiting_for_it() {
         .unwrap();
     for (start, end) in [(10, 50), (60, 90)] {
         let work = NewEntry::new("work", worker, start, (end - start) as u64);
-        builder
-            .push(&NewEntry {
-                parent: Some(scatter),
-                ..work
-            })
-            .unwrap();
+        builder.push(&work.with_parent(scatter)).unwrap();
     }
     let trace = builder.finish();
     let path = critical_path(&trace);
@@ -207,14 +199,10 @@ fn the_peak_is_held_by_the_ops_that_took_the_memory() {
         .iter()
         .map(|name| builder.push(&NewEntry::new(name, thread, 0, 100)).unwrap())
         .collect();
-    let event = |at_ns, bytes, during, address| MemoryEvent {
-        at_ns,
-        bytes,
-        device_id: "cuda:0",
-        rank: None,
-        during,
-        address: Some(address),
-        allocated: None,
+    let event = |at_ns, bytes, during, address| {
+        MemoryEvent::new(at_ns, bytes, "cuda:0")
+            .with_during(during)
+            .with_address(address)
     };
     // Block 9 is from before the trace.
     for event in [
@@ -247,15 +235,7 @@ fn the_peak_is_held_by_the_ops_that_took_the_memory() {
 #[test]
 fn what_the_allocator_counts_itself_is_believed() {
     let mut builder = TraceStoreBuilder::new();
-    builder.push_memory(&MemoryEvent {
-        at_ns: 1,
-        bytes: 8,
-        device_id: "cpu",
-        rank: None,
-        during: None,
-        address: None,
-        allocated: Some(4096),
-    });
+    builder.push_memory(&MemoryEvent::new(1, 8, "cpu").with_allocated(4096));
     assert_eq!(live_memory(&builder.finish())[0].peak_bytes, 4096);
 }
 
@@ -390,24 +370,17 @@ fn launched(linked: bool) -> TraceStore {
     );
     let inputs: &[(&[usize], DType)] = &[(&[2, 3], DType::F32), (&[3, 5], DType::F32)];
     let outer = builder.push(&NewEntry::new("layer", host, 0, 100)).unwrap();
-    let matmul = NewEntry {
-        inputs,
-        parent: Some(outer),
-        ..NewEntry::new("matmul", host, 10, 20)
-    };
+    let matmul = NewEntry::new("matmul", host, 10, 20)
+        .with_inputs(inputs)
+        .with_parent(outer);
     let matmul = builder.push(&matmul).unwrap();
     let kernel = on("cuda:0", stream, OpKind::Compute, "gemm", 25, 90);
     builder
-        .push(&NewEntry {
-            parent: linked.then_some(matmul),
-            ..kernel
-        })
+        .push(&kernel.with_parent(linked.then_some(matmul)))
         .unwrap();
-    let relu = NewEntry {
-        inputs: &inputs[..1],
-        parent: Some(outer),
-        ..NewEntry::new("relu", host, 40, 12)
-    };
+    let relu = NewEntry::new("relu", host, 40, 12)
+        .with_inputs(&inputs[..1])
+        .with_parent(outer);
     builder.push(&relu).unwrap();
     builder.finish()
 }
@@ -492,10 +465,7 @@ fn kernels_are_sorted_by_name_and_by_the_op_that_launched_them() {
         ),
     ] {
         let op = builder.push(&NewEntry::new(op, host, 0, 1)).unwrap();
-        let entry = NewEntry {
-            parent: Some(op),
-            ..on("cuda:0", stream, kind, kernel, 10, 10 + ns)
-        };
+        let entry = on("cuda:0", stream, kind, kernel, 10, 10 + ns).with_parent(op);
         builder.push(&entry).unwrap();
     }
     let found: Vec<_> = categories(&builder.finish())
@@ -524,12 +494,7 @@ fn the_call_tree_merges_equal_stacks_longest_first() {
             .unwrap();
         for (name, at, ns) in [("norm", 0, 10), ("matmul", 20, 50)] {
             let entry = NewEntry::new(name, thread, start + at, ns);
-            builder
-                .push(&NewEntry {
-                    parent: Some(layer),
-                    ..entry
-                })
-                .unwrap();
+            builder.push(&entry.with_parent(layer)).unwrap();
         }
     }
     let tree: Vec<_> = call_tree(&builder.finish())

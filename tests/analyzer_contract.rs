@@ -419,10 +419,7 @@ fn a_compact_store_hands_out_its_own_entries() {
     let outputs: &[(&[usize], _)] = &[(&[64], trace_runtime::DType::F32)];
     for (name, ns) in [("a", 100), ("b", 300)] {
         builder
-            .push(&NewEntry {
-                outputs,
-                ..NewEntry::new(name, thread, 0, ns)
-            })
+            .push(&NewEntry::new(name, thread, 0, ns).with_outputs(outputs))
             .unwrap();
     }
     let store: TraceStore = builder.finish();

@@ -28,7 +28,7 @@ fn run(ops: &[(&str, Vec<f64>)]) -> RecordedExecutionTrace {
             let mut entry = RecordedTraceEntry::new(step, *name)
                 .with_input_shapes(vec![vec![8, 8]])
                 .with_duration(Duration::from_nanos((calls[call] * 1000.0) as u64));
-            entry.start_us = Some(at);
+            entry.set_start_us(Some(at));
             entry.thread = Some(1);
             at += entry.duration_us + 0.1;
             trace.add_entry(entry);
@@ -226,7 +226,7 @@ fn disturbed_runs_do_not_fail() {
 #[test]
 fn drift_between_turns_cancels() {
     let before = five(1, |_| {});
-    let after = five(7, |ops| ops[0].1.iter_mut().for_each(|us| *us *= 1.06));
+    let after = five(7, |ops| ops[0].1.iter_mut().for_each(|us| *us *= 1.08));
     let drift = |group: &RunGroup| -> RunGroup {
         let mut group = group.clone();
         for (index, run) in group.runs.iter_mut().enumerate() {
@@ -252,8 +252,12 @@ fn drift_between_turns_cancels() {
             ..settings
         },
     );
-    assert_eq!(pairs.total.verdict, Verdict::Slower, "{:?}", pairs.total);
-    assert_ne!(groups.total.verdict, Verdict::Slower, "{:?}", groups.total);
+    let shows = |found: &TraceDiff| {
+        let mut tests = found.total.evidence.iter();
+        tests.any(|one| one.verdict == Verdict::Slower)
+    };
+    assert!(shows(&pairs), "{:?}", pairs.total);
+    assert!(!shows(&groups), "{:?}", groups.total);
 }
 
 #[test]
@@ -308,7 +312,7 @@ fn times_are_per_step_where_there_are_steps() {
             let start = number as f64 * 100.0;
             let mut entry = RecordedTraceEntry::new(number as usize, "op")
                 .with_duration(Duration::from_micros(60));
-            entry.start_us = Some(start + 10.0);
+            entry.set_start_us(Some(start + 10.0));
             trace.add_entry(entry);
             let ns = start as i64 * 1000;
             trace.steps.push(TraceStep::new(number, ns, ns + 100_000));
@@ -351,7 +355,7 @@ fn a_baseline_reads_back_as_the_runs_it_was_written_from() {
         compare(&read, &slower).total.before_ns,
         compare(&runs, &slower).total.before_ns
     );
-    let newer = json.replacen(": 1,", ": 9,", 1);
+    let newer = json.replacen(": 2,", ": 9,", 1);
     let error = RunGroup::from_baseline(newer.as_bytes())
         .unwrap_err()
         .to_string();
@@ -380,6 +384,8 @@ fn a_baseline_of_a_thousand_rows_is_small() {
         assert_eq!(group.runs[0].rows.len(), 1000);
         let size = group.to_baseline().unwrap().len();
         assert!(size <= 200_000, "{runs} runs: {size} bytes");
+        let read = RunGroup::from_baseline(group.to_baseline().unwrap().as_bytes()).unwrap();
+        assert_eq!(read.runs.len() as u64, runs.min(3));
     }
 }
 

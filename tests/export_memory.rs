@@ -63,15 +63,11 @@ fn layers(count: i64) -> TraceStore {
             op.outputs = &tensors;
             builder.push(&op).expect("few entries");
         }
-        builder.push_memory(&MemoryEvent {
-            at_ns: start,
-            bytes: 64,
-            device_id: "cuda:0",
-            rank: Some(0),
-            during: Some(outer),
-            address: None,
-            allocated: None,
-        });
+        builder.push_memory(
+            &MemoryEvent::new(start, 64, "cuda:0")
+                .with_rank(0)
+                .with_during(outer),
+        );
     }
     builder.finish()
 }

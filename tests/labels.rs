@@ -4,12 +4,16 @@
 mod counting;
 
 use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use trace_runtime::export::{ChromeTrace, Exporter};
 use trace_runtime::{
-    RecordedExecutionTrace, Session, TraceStore, TraceView, label_scope, op, read, record,
-    traced_op, with_recorder,
+    RecordedExecutionTrace, Session, TraceStore, TraceView, current_op, in_op, label_scope, op,
+    read, record, traced_op, with_recorder,
 };
+
+/// Sessions do not nest.
+static ONE_SESSION: Mutex<()> = Mutex::new(());
 
 struct Layer {
     name: String,
@@ -97,6 +101,57 @@ fn scopes_label_what_runs_in_them_and_join() {
 }
 
 #[test]
+fn work_that_is_handed_over_takes_the_label_of_its_scope_along() {
+    let _alone = ONE_SESSION.lock().unwrap_or_else(PoisonError::into_inner);
+    let session = Session::start().unwrap();
+    label_scope("handed", || {
+        with_recorder(|recorder| recorder.begin_nested("outer"));
+        let here = current_op();
+        let there = here.clone();
+        std::thread::spawn(move || in_op(&there, || matmul(&[1.0])))
+            .join()
+            .unwrap();
+        // On the thread of the scope the label is not repeated.
+        in_op(&here, || matmul(&[1.0]));
+        with_recorder(trace_runtime::TraceRecorder::end_nested);
+    });
+    let trace = session.finish();
+    let outer = trace.entries.iter().find(|one| one.operation == "outer");
+    let outer = outer.unwrap().step;
+    let inner = trace.entries.iter().filter(|one| one.parent == Some(outer));
+    let inner: Vec<_> = inner.map(|one| one.label.as_deref()).collect();
+    assert_eq!(inner, [Some("handed"); 2]);
+}
+
+#[test]
+fn trees_and_flame_graphs_have_a_level_for_labels() {
+    let layers = layers(2);
+    let ((), trace) = record(|| {
+        for layer in &layers {
+            layer.forward(&[1.0]);
+        }
+    });
+    let tree = trace_runtime::analyze::call_tree(&trace);
+    let mut roots: Vec<_> = tree
+        .nodes
+        .iter()
+        .filter(|node| node.depth == 0)
+        .map(|node| (node.operation.as_str(), node.label.as_deref(), node.count))
+        .collect();
+    roots.sort_unstable();
+    assert_eq!(
+        roots,
+        [
+            ("Layer::forward", Some("layers.0"), 1),
+            ("Layer::forward", Some("layers.1"), 1)
+        ]
+    );
+    let stacks = trace_runtime::TraceAnalyzer::flamegraph_collapsed(&trace);
+    let stack = "trace;cpu;Layer::forward%20layers.1;matmul;inner%20tile ";
+    assert!(stacks.contains(stack), "{stacks}");
+}
+
+#[test]
 fn a_panic_leaves_the_scope() {
     let ((), trace) = record(|| {
         let caught = std::panic::catch_unwind(|| {
@@ -154,6 +209,7 @@ fn a_label_that_repeats_allocates_nothing() {
             }
         }
     };
+    let _alone = ONE_SESSION.lock().unwrap_or_else(PoisonError::into_inner);
     let session = Session::builder().this_thread_only().start().unwrap();
     run(100);
     let labelled = counting::during(|| run(10));

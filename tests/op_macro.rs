@@ -128,3 +128,34 @@ mod recorded {
         assert_eq!(waited.get(), 1);
     }
 }
+
+#[test]
+fn communication_has_its_group_peer_and_tag() {
+    #[trace_runtime::traced_op(tag = tag, meta(note = "x"), peer = to, group = "dp")]
+    fn my_send(x: &[f32], to: u32, tag: i32) -> usize {
+        x.len() + to as usize + tag.unsigned_abs() as usize
+    }
+    let (_, trace) = trace_runtime::record(|| {
+        let from = 4;
+        op!(
+            "my_recv",
+            kind = communication,
+            peer = from,
+            tag = 9,
+            group = "dp",
+            { my_send(&[1.0, 2.0], 3, 9) }
+        )
+    });
+    if trace.entries.is_empty() {
+        return;
+    }
+    let meta = |index: usize| {
+        let entry: &trace_runtime::RecordedTraceEntry = &trace.entries[index];
+        assert_eq!(entry.kind, Some(trace_runtime::OpKind::Communication));
+        let get = |key: &str| entry.meta.get(key).cloned().unwrap_or_default();
+        (get("peer"), get("tag"), get("process_group"))
+    };
+    assert_eq!(meta(0), ("4".into(), "9".into(), "dp".into()));
+    assert_eq!(meta(1), ("3".into(), "9".into(), "dp".into()));
+    assert_eq!(trace.entries[1].meta["note"], "x");
+}

@@ -16,7 +16,10 @@ fn tree(trace: &RecordedExecutionTrace) -> String {
     let mut lines = String::new();
     for entry in &trace.entries {
         let indent = "  ".repeat(depth(entry.parent));
-        let (start, duration) = (entry.start_us.unwrap() * 1000.0, entry.duration_us * 1000.0);
+        let (start, duration) = (
+            entry.start_us().unwrap() * 1000.0,
+            entry.duration_us * 1000.0,
+        );
         writeln!(lines, "{indent}{} @{start}+{duration}", entry.operation).unwrap();
     }
     lines

@@ -27,49 +27,38 @@ fn training() -> TraceStore {
             let late = i64::from(rank) * 60 * US;
             let forward = on_host(&mut builder, host, "Model::forward", at, 900 * US, None);
             let gelu = on_host(&mut builder, host, "gelu", at + 20 * US, 200, Some(forward));
-            builder.push_memory(&MemoryEvent {
-                at_ns: at + 20 * US + 100,
-                bytes: 4 << 20,
-                device_id: device,
-                rank: Some(rank),
-                during: Some(gelu),
-                address: Some(4096 + step as u64),
-                allocated: None,
-            });
-            let matmul = NewEntry {
-                device_id: Some(device),
-                kind: Some(OpKind::Compute),
-                inputs: &[(&[1024, 1024], DType::F32), (&[1024, 4096], DType::F32)],
-                outputs: &[(&[1024, 4096], DType::F32)],
-                parent: Some(forward),
-                ..NewEntry::new("matmul", stream, at + 10 * US, (400 * US + late) as u64)
-            };
+            builder.push_memory(
+                &MemoryEvent::new(at + 20 * US + 100, 4 << 20, device)
+                    .with_rank(rank)
+                    .with_during(gelu)
+                    .with_address(4096 + step as u64),
+            );
+            let matmul = NewEntry::new("matmul", stream, at + 10 * US, (400 * US + late) as u64)
+                .with_device_id(device)
+                .with_kind(OpKind::Compute)
+                .with_inputs(&[(&[1024, 1024], DType::F32), (&[1024, 4096], DType::F32)])
+                .with_outputs(&[(&[1024, 4096], DType::F32)])
+                .with_parent(forward);
             builder.push(&matmul).unwrap();
-            let reduce = NewEntry {
-                device_id: Some(device),
-                kind: Some(OpKind::Communication),
-                inputs: &[(&[1 << 20], DType::F32)],
-                ..NewEntry::new(
-                    "all_reduce",
-                    stream,
-                    at + 420 * US + late,
-                    (150 * US - late) as u64,
-                )
-            };
+            let reduce = NewEntry::new(
+                "all_reduce",
+                stream,
+                at + 420 * US + late,
+                (150 * US - late) as u64,
+            )
+            .with_device_id(device)
+            .with_kind(OpKind::Communication)
+            .with_inputs(&[(&[1 << 20], DType::F32)]);
             builder.push(&reduce).unwrap();
-            let copy = NewEntry {
-                device_id: Some(device),
-                kind: Some(OpKind::Memory),
-                ..NewEntry::new("copy | to `host`", stream, at + 600 * US, 30 * US as u64)
-            };
+            let copy = NewEntry::new("copy | to `host`", stream, at + 600 * US, 30 * US as u64)
+                .with_device_id(device)
+                .with_kind(OpKind::Memory);
             builder.push(&copy).unwrap();
         }
     }
     let last = builder.thread(Some(1), Some(1), None);
-    let failed = NewEntry {
-        outcome: Outcome::Panicked,
-        ..NewEntry::new("\u{1b}[31mcheck\n行列", last, 2000 * US, 3 * US as u64)
-    };
+    let failed = NewEntry::new("\u{1b}[31mcheck\n行列", last, 2000 * US, 3 * US as u64)
+        .with_outcome(Outcome::Panicked);
     builder.push(&failed).unwrap();
     builder.finish()
 }
@@ -82,11 +71,9 @@ fn on_host(
     ns: i64,
     parent: Option<usize>,
 ) -> usize {
-    let entry = NewEntry {
-        parent,
-        device_id: Some("cpu"),
-        ..NewEntry::new(name, thread, start_ns, ns as u64)
-    };
+    let entry = NewEntry::new(name, thread, start_ns, ns as u64)
+        .with_parent(parent)
+        .with_device_id("cpu");
     builder.push(&entry).unwrap()
 }
 
@@ -198,7 +185,7 @@ fn the_device_that_others_wait_for_is_named() {
         let mut entry = RecordedTraceEntry::new(0, name)
             .with_device_id(device)
             .with_duration(std::time::Duration::from_micros(us));
-        entry.start_us = Some(0.0);
+        entry.set_start_us(Some(0.0));
         entry
     };
     let mut trace = RecordedExecutionTrace::new();
@@ -262,7 +249,7 @@ fn a_recursion_as_deep_as_the_trace_is_long_is_reported() {
     let mut trace = RecordedExecutionTrace::new();
     for step in 0..100_000 {
         let mut entry = RecordedTraceEntry::new(step, "f");
-        entry.start_us = Some(step as f64);
+        entry.set_start_us(Some(step as f64));
         entry.duration_us = 200_000.0 - 2.0 * step as f64;
         entry.parent = step.checked_sub(1);
         trace.add_entry(entry);

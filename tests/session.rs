@@ -90,7 +90,7 @@ fn every_thread_is_gathered_whether_it_lives_or_not() {
     let starts: Vec<_> = trace
         .entries
         .iter()
-        .map(|entry| entry.start_us.unwrap())
+        .map(|entry| entry.start_us().unwrap())
         .collect();
     assert!(starts.is_sorted());
 }

@@ -109,10 +109,27 @@ fn parse(text: &str) -> Plant {
     }
 }
 
-/// Keeps the thread busy, as real work would: a sleep could end much later.
+/// Keeps the thread busy for this much processor time, as real work would: on a busy machine it takes longer.
 fn wait(length: Duration) {
+    // The system counts processor time in ticks of some milliseconds. Short waits are rarely interrupted.
+    let worked = if length > Duration::from_millis(10) {
+        processor_time()
+    } else {
+        None
+    };
     let start = Instant::now();
-    while start.elapsed() < length {
+    let done = || match worked {
+        Some(before) => processor_time().is_none_or(|now| now.saturating_sub(before) >= length),
+        None => start.elapsed() >= length,
+    };
+    while !done() {
         std::hint::spin_loop();
     }
+}
+
+/// The processor time of this thread, where the system has the file for it.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let ns = text.split(' ').next()?.parse().ok()?;
+    Some(Duration::from_nanos(ns))
 }

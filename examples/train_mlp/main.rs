@@ -13,10 +13,15 @@ mod graph;
 mod report;
 
 use graph::{Walk, train};
+use std::alloc::System;
 use std::error::Error;
 use trace_runtime::analyze::{Design, DiffRow, DiffSettings, RunGroup, RunSummary, Verdict, diff};
 use trace_runtime::report::{Column, Table, duration, shapes};
-use trace_runtime::{Session, record};
+use trace_runtime::{Session, TracedAlloc, record};
+
+/// Charges heap memory to ops while a session records.
+#[global_allocator]
+static ALLOC: TracedAlloc = TracedAlloc::new(System);
 
 const STEPS: usize = 60;
 const RUNS: usize = 5;

@@ -13,10 +13,15 @@ mod graph;
 mod report;
 
 use graph::{Cache, Run, Transformer};
+use std::alloc::System;
 use std::error::Error;
 use trace_runtime::analyze::by_shape;
 use trace_runtime::report::rate;
-use trace_runtime::{RecordedExecutionTrace, Session};
+use trace_runtime::{RecordedExecutionTrace, Session, TracedAlloc};
+
+/// Charges heap memory to ops while a session records.
+#[global_allocator]
+static ALLOC: TracedAlloc = TracedAlloc::new(System);
 
 const RUN: Run = Run::EXAMPLE;
 

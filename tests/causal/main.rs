@@ -3,6 +3,8 @@
 
 mod idle;
 mod lanes;
+#[cfg(feature = "enabled")]
+mod pauses;
 mod random;
 mod run;
 mod slow;

@@ -228,17 +228,11 @@ impl Run {
             let thread = builder.thread(Some(made.thread), made.rank, None);
             builder.push_call(
                 thread,
-                &RuntimeCall {
-                    name: &made.name,
-                    start_ns: made.start,
-                    duration_ns: (made.end - made.start) as u64,
-                    thread: None,
-                    rank: None,
-                    during,
-                    stream: made.target.stream,
-                    event: made.target.event.map(|event| number[event]),
-                    event_stream: made.target.event_stream,
-                },
+                &RuntimeCall::new(&made.name, made.start, (made.end - made.start) as u64)
+                    .with_during(during)
+                    .with_stream(made.target.stream)
+                    .with_event(made.target.event.map(|event| number[event]))
+                    .with_event_stream(made.target.event_stream),
             );
         }
         for (step, item) in self.items.iter().enumerate() {

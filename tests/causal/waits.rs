@@ -1,6 +1,6 @@
 //! Waits of the host for devices, and of streams for each other.
 
-use crate::run::Run;
+use crate::run::{self, Run};
 use crate::{causes, host, idle, named, ops_on_path};
 use trace_runtime::analyze::CausalModel;
 
@@ -49,6 +49,27 @@ fn a_synchronisation_is_waiting_and_the_kernel_is_the_path() {
         assert_eq!(lane.waits[0].waits_for, "cuda:0 stream 7");
         assert!(model.missing().is_empty());
     }
+}
+
+#[test]
+fn a_synchronisation_with_an_empty_stream_does_not_wait_for_another() {
+    let trace = run::simulate(&[
+        run::Call::Launch {
+            stream: 8,
+            ns: 1,
+            delay: 9,
+            work: 14,
+        },
+        run::Call::Pause { ns: 10 },
+        run::Call::Launch {
+            stream: 8,
+            ns: 9,
+            delay: 0,
+            work: 1,
+        },
+        run::Call::SyncStream { stream: 7 },
+    ]);
+    assert_eq!(host(&trace).waiting_ns, 0);
 }
 
 #[test]

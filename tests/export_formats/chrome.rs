@@ -130,7 +130,7 @@ fn a_device_runs_the_innermost_op_of_a_thread() {
     let mut trace = RecordedExecutionTrace::new();
     let op = |step, name, start_us, end_us, parent| {
         let mut entry = RecordedTraceEntry::new(step, name).with_device_id("npu:3");
-        entry.start_us = Some(start_us);
+        entry.set_start_us(Some(start_us));
         entry.duration_us = end_us - start_us;
         entry.parent = parent;
         entry
@@ -203,7 +203,7 @@ fn a_flat_trace_without_times_is_laid_end_to_end() {
 #[test]
 fn times_before_the_trace_began_are_moved_to_zero() {
     let mut early = RecordedTraceEntry::new(0, "early");
-    early.start_us = Some(-7.5);
+    early.set_start_us(Some(-7.5));
     let trace = RecordedExecutionTrace {
         entries: vec![early],
         ..RecordedExecutionTrace::new()

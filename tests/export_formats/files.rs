@@ -156,15 +156,7 @@ fn layers(count: i64) -> TraceStore {
             op.outputs = &outputs;
             parent = Some(builder.push(&op).unwrap());
         }
-        builder.push_memory(&MemoryEvent {
-            at_ns: start + 50,
-            bytes: 64,
-            device_id: "cuda:0",
-            rank: None,
-            during: parent,
-            address: None,
-            allocated: None,
-        });
+        builder.push_memory(&MemoryEvent::new(start + 50, 64, "cuda:0").with_during(parent));
     }
     builder.finish()
 }

@@ -121,3 +121,19 @@ proptest! {
         assert_is_svg(&exported_text(&FlameGraph::new(), &trace));
     }
 }
+
+#[test]
+fn durations_of_any_size_do_not_overflow() {
+    let mut trace = RecordedExecutionTrace::new();
+    for (step, name) in ["a", "b", "c"].into_iter().enumerate() {
+        let mut entry = RecordedTraceEntry::new(step, name);
+        entry.duration_us = 1.7e308;
+        trace.add_entry(entry);
+    }
+    assert_is_svg(&exported_text(&FlameGraph::new(), &trace));
+    let mut difference = Vec::new();
+    FlameGraph::new()
+        .export_difference(&trace, &trace, &mut difference)
+        .unwrap();
+    assert_is_svg(&String::from_utf8(difference).unwrap());
+}

@@ -49,7 +49,7 @@ fn called(name: &str) -> RecordedExecutionTrace {
         let mut entry = RecordedTraceEntry::new(step, name)
             .with_device_id(name)
             .with_input_shapes(vec![vec![2, 3]]);
-        entry.start_us = Some(step as f64);
+        entry.set_start_us(Some(step as f64));
         entry.duration_us = 10.0 - 2.0 * step as f64;
         entry.thread = Some(1);
         entry.rank = Some(0);

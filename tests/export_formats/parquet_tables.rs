@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use trace_runtime::analyze::by_shape;
 use trace_runtime::export::Exporter;
 use trace_runtime::export::parquet::{ParquetEntries, ParquetShapes};
-use trace_runtime::model::{NewEntry, TraceStoreBuilder};
+use trace_runtime::model::{NewEntry, Pause, PauseKind, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceView};
 
 pub(crate) fn rows(
@@ -51,6 +51,20 @@ fn an_entry_is_a_row_with_its_shapes_as_text() {
     assert_eq!(rows[0]["parent"], Field::Null);
     assert_eq!(rows[0]["device_id"], Field::Null);
     assert_eq!(text(&rows[0]["input_shapes"]), "[]");
+}
+
+#[test]
+fn labels_and_pauses_are_columns() {
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(None, None, None);
+    let pauses = [Pause::new(PauseKind::Sync, 20, 80)];
+    let mut entry = NewEntry::new("attn", thread, 0, 100);
+    entry.label = Some("layers.1");
+    entry.pauses = &pauses;
+    builder.push(&entry).unwrap();
+    let (_, rows) = rows(&ParquetEntries, &builder.finish());
+    assert_eq!(text(&rows[0]["label"]), "layers.1");
+    assert_eq!(text(&rows[0]["pauses"]), "sync 20+80");
 }
 
 #[test]

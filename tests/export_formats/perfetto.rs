@@ -259,7 +259,7 @@ proptest! {
             let entry = &trace.entries[slice.args["step"].parse::<usize>().unwrap()];
             let duration = slice.end_ns.unwrap() - slice.start_ns;
             prop_assert_eq!(duration, (entry.duration_us * 1000.0) as u64);
-            if let Some(start) = entry.start_us {
+            if let Some(start) = entry.start_us() {
                 prop_assert_eq!(slice.start_ns, (start * 1000.0) as u64);
             }
             if let Some(above) = slice.above {

@@ -49,7 +49,7 @@ prop_compose! {
     ) -> (RecordedTraceEntry, usize) {
         let mut entry = RecordedTraceEntry::new(0, operation).with_output_shape(output);
         entry.device_id = device;
-        entry.start_us = start.map(|start| f64::from(start) / 4.0);
+        entry.set_start_us(start.map(|start| f64::from(start) / 4.0));
         entry.duration_us = f64::from(duration) / 4.0;
         entry.thread = thread;
         entry.rank = rank;
@@ -87,7 +87,7 @@ pub(crate) fn two_ranks() -> RecordedExecutionTrace {
         entry.rank = Some(rank as u32);
         entry.thread = Some(thread);
         entry.parent = parent;
-        entry.start_us = Some(start_us);
+        entry.set_start_us(Some(start_us));
         entry.duration_us = end_us - start_us;
         if name != "layer" {
             entry = entry

@@ -22,7 +22,7 @@ fn rounded(mut entry: RecordedTraceEntry) -> RecordedTraceEntry {
     let (start, duration) = (view.start_ns(), view.duration_ns());
     let suspended = view.suspended_ns();
     let near = |us: f64, ns: f64| (us * 1000.0 - ns).abs() <= 1.0;
-    let starts_near = match (entry.start_us, start) {
+    let starts_near = match (entry.start_us(), start) {
         (Some(us), Some(ns)) => near(us, ns as f64),
         _ => true,
     };
@@ -30,7 +30,7 @@ fn rounded(mut entry: RecordedTraceEntry) -> RecordedTraceEntry {
         && near(entry.duration_us, duration as f64)
         && near(entry.suspended_us, suspended as f64)
     {
-        entry.start_us = start.map(|ns| ns as f64 / 1000.0);
+        entry.set_start_us(start.map(|ns| ns as f64 / 1000.0));
         entry.duration_us = duration as f64 / 1000.0;
         entry.suspended_us = suspended as f64 / 1000.0;
     }
@@ -104,7 +104,7 @@ fn everything() -> RecordedExecutionTrace {
         .with_device_id("cuda:1")
         .with_input_shapes(vec![vec![8], vec![]])
         .with_output_shape(vec![8]);
-    entry.start_us = Some(50.001);
+    entry.set_start_us(Some(50.001));
     entry.duration_us = 7.999;
     entry.suspended_us = 1.5;
     entry.thread = Some(9);
@@ -142,15 +142,12 @@ fn memory_events_are_read_back_unless_they_were_left_out() {
     let thread = builder.thread(Some(1), Some(1), None);
     builder.push(&NewEntry::new("op", thread, 10, 5)).unwrap();
     for (at_ns, device_id, rank) in [(-3, "cuda:0", Some(1)), (12, "n\npu", None)] {
-        builder.push_memory(&MemoryEvent {
-            at_ns,
-            bytes: -64,
-            device_id,
-            rank,
-            during: Some(0),
-            address: Some(u64::MAX),
-            allocated: None,
-        });
+        builder.push_memory(
+            &MemoryEvent::new(at_ns, -64, device_id)
+                .with_rank(rank)
+                .with_during(0)
+                .with_address(u64::MAX),
+        );
     }
     let store = builder.finish();
     let back = read_back(&ChromeTrace::new(), &store);
@@ -194,17 +191,10 @@ fn runtime_calls_and_launches_are_read_back() {
         let step = builder
             .push(&NewEntry::new("op", thread, start_ns, 5))
             .unwrap();
-        let call = RuntimeCall {
-            name: "cudaLaunchKernel \"é\"",
-            start_ns,
-            duration_ns: 2,
-            thread: None,
-            rank: None,
-            during: Some(step),
-            stream: Some(7),
-            event: Some(step),
-            event_stream: None,
-        };
+        let call = RuntimeCall::new("cudaLaunchKernel \"é\"", start_ns, 2)
+            .with_during(step)
+            .with_stream(7)
+            .with_event(step);
         let call = builder.push_call(thread, &call);
         builder.push_launch(Launch { step, call });
     }

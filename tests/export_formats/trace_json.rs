@@ -16,15 +16,11 @@ fn thread_names_and_memory_events_of_a_store_are_written() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(Some(4), None, Some("loader"));
     builder.push(&NewEntry::new("read", thread, 0, 10)).unwrap();
-    builder.push_memory(&MemoryEvent {
-        at_ns: 3,
-        bytes: 64,
-        device_id: "cpu",
-        rank: None,
-        during: Some(0),
-        address: None,
-        allocated: None,
-    });
+    builder.push_memory(
+        &MemoryEvent::new(3, 64, "cpu")
+            .with_during(0)
+            .with_context(4),
+    );
     let store = builder.finish();
     let whole = RecordedExecutionTrace::from(&store).to_json().unwrap();
     assert!(whole.contains("loader") && whole.contains("memory.events"));

@@ -60,7 +60,7 @@ pub(crate) fn handed_off_trace() -> impl Strategy<Value = RecordedExecutionTrace
     (nested_trace(), picks).prop_map(|(mut trace, picks)| {
         for index in 0..trace.entries.len() {
             let entry = &trace.entries[index];
-            let (start, thread) = (entry.start_us, entry.thread);
+            let (start, thread) = (entry.start_us(), entry.thread);
             if entry.parent.is_some() || thread == Some(0) {
                 continue;
             }
@@ -69,10 +69,10 @@ pub(crate) fn handed_off_trace() -> impl Strategy<Value = RecordedExecutionTrace
                 .filter(|&other| {
                     let other = &trace.entries[other];
                     let end = other
-                        .start_us
+                        .start_us()
                         .zip(Some(other.duration_us))
                         .map(|(a, b)| a + b);
-                    other.thread < thread && other.start_us <= start && start < end
+                    other.thread < thread && other.start_us() <= start && start < end
                 })
                 .collect();
             if !running.is_empty() {
@@ -119,7 +119,7 @@ fn build(threads: Vec<Vec<(Event, u32)>>) -> RecordedExecutionTrace {
         let (start, _, entry, end, parent) = &entries[index];
         let mut entry = entry.clone();
         entry.step = step;
-        entry.start_us = Some(*start as f64 / 1000.0);
+        entry.set_start_us(Some(*start as f64 / 1000.0));
         entry.duration_us = (end - start) as f64 / 1000.0;
         entry.parent = parent.map(|parent| step_of[&parent]);
         trace.add_entry(entry);

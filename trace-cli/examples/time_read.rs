@@ -15,10 +15,12 @@ use trace_runtime::report::{duration, percent};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let reader = Reader::new().with_threads((cores / paths.len().max(1)).max(1));
     let lines: Vec<_> = thread::scope(|scope| {
         let running: Vec<_> = paths
             .iter()
-            .map(|path| scope.spawn(|| figures(path)))
+            .map(|path| scope.spawn(move || figures(path, reader)))
             .collect();
         running.into_iter().map(ScopedJoinHandle::join).collect()
     });
@@ -40,8 +42,7 @@ fn peak_memory() -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-fn load(path: &str) -> Result<TraceStore, Box<dyn Error>> {
-    let reader = Reader::new();
+fn load(path: &str, reader: Reader) -> Result<TraceStore, Box<dyn Error>> {
     let file = File::open(path)?;
     if Path::new(path).extension() != Some("gz".as_ref()) {
         return Ok(reader.from_reader(file)?);
@@ -50,8 +51,8 @@ fn load(path: &str) -> Result<TraceStore, Box<dyn Error>> {
     Ok(reader.from_reader(GzDecoder::new(file))?)
 }
 
-fn figures(path: &str) -> Result<String, String> {
-    let trace = load(path).map_err(|error| format!("{path}: {error}"))?;
+fn figures(path: &str, reader: Reader) -> Result<String, String> {
+    let trace = load(path, reader).map_err(|error| format!("{path}: {error}"))?;
     let ops = by_op(&trace);
     let first = ops.first().map_or("none", |row| row.operation.as_str());
     let devices = activity(&trace).ranks;

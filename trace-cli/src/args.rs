@@ -26,12 +26,19 @@ Exit codes:
 Colours are used only on a terminal, and never while NO_COLOR is set.";
 
 /// Which rows of a profiler's trace to keep.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Reading {
     /// Include Python frames (their time overlaps the ops they call)
     #[arg(long)]
     pub(crate) frames: bool,
+    /// Show modules (`nn.Module: …`) as ops around the ops that they call, with the device time of each
+    #[arg(long)]
+    pub(crate) modules: bool,
     /// Show calls into a device's runtime as ops too (their time overlaps the ops that make them)
     #[arg(long)]
     pub(crate) runtime_calls: bool,
@@ -76,6 +83,8 @@ pub(crate) enum Format {
     Json,
     /// The main table, in nanoseconds and bytes
     Csv,
+    /// One page for a browser (only for `optrace report`; `optrace html` has more options)
+    Html,
 }
 
 /// Parses a percentage into a share: `5%` and `5` are 0.05.

@@ -14,13 +14,20 @@ use trace_runtime::{TraceError, TraceStore};
 
 /// Loads the trace in a file, or from standard input if the path is `-`.
 pub(crate) fn load(path: &Path, reading: Reading) -> Result<TraceStore, Failure> {
-    load_one(path, reading, &Progress::new())
+    load_one(path, reading, &Progress::new(), Reader::new())
 }
 
-fn load_one(path: &Path, reading: Reading, progress: &Progress) -> Result<TraceStore, Failure> {
-    let mut reader = Reader::new();
+fn load_one(
+    path: &Path,
+    reading: Reading,
+    progress: &Progress,
+    mut reader: Reader,
+) -> Result<TraceStore, Failure> {
     if reading.frames {
         reader = reader.with_frames();
+    }
+    if reading.modules {
+        reader = reader.with_modules();
     }
     if reading.runtime_calls {
         reader = reader.with_runtime_calls();
@@ -31,6 +38,13 @@ fn load_one(path: &Path, reading: Reading, progress: &Progress) -> Result<TraceS
         return read(reader, source)
             .and_then(|trace| in_steps(trace, reading))
             .map_err(|error| named(error, name));
+    }
+    if path.extension().is_some_and(|ending| ending == "optrace") {
+        // A recording may be split into several files.
+        return reader
+            .open(path)
+            .and_then(|trace| in_steps(trace, reading))
+            .map_err(|error| named(error, path));
     }
     let (file, size) = open(path)?;
     let source = progress.reading(path, size, file);
@@ -69,10 +83,14 @@ pub(crate) fn load_all(paths: &[&Path], reading: Reading) -> Result<Vec<TraceSto
     let at_once = thread::available_parallelism().map_or(1, usize::from);
     let mut traces = Vec::with_capacity(paths.len());
     for group in paths.chunks(at_once) {
+        let reader = match group.len() {
+            1 => Reader::new(),
+            files => Reader::new().with_threads(at_once / files),
+        };
         traces.extend(thread::scope(|scope| {
             let running: Vec<_> = group
                 .iter()
-                .map(|path| scope.spawn(|| load_one(path, reading, &progress)))
+                .map(|path| scope.spawn(|| load_one(path, reading, &progress, reader)))
                 .collect();
             running
                 .into_iter()

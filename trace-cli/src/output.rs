@@ -67,6 +67,12 @@ pub(crate) fn tables(
     let style = style(layout);
     let text = match layout.format {
         Format::Json => json()? + "\n",
+        Format::Html => {
+            return Err(Failure::Message(
+                "only `optrace report` and `optrace html` write HTML; choose another `--format`"
+                    .to_owned(),
+            ));
+        }
         Format::Csv => tables.first().map(Table::to_csv).unwrap_or_default(),
         Format::Text => {
             let each = tables

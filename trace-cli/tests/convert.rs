@@ -164,7 +164,10 @@ fn a_file_for_each_rank_is_written_and_listed() {
     });
     let path = within(&folder, "both.chrome.json.gz");
     let merged = within(&folder, "both.json");
-    optrace(&["merge", &ranks[0], &ranks[1], "-o", &merged]).fine();
+    assert_eq!(
+        optrace(&["merge", &ranks[0], &ranks[1], "-o", &merged]).code,
+        0
+    );
     let listed = optrace(&["convert", &merged, "-o", &path, "--by-rank"]).fine();
     let listed: Vec<&str> = listed.lines().collect();
     assert_eq!(

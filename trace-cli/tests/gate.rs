@@ -204,7 +204,7 @@ fn a_baseline_is_accepted_before_and_refused_after() {
     );
     let newer = std::fs::read_to_string(&path)
         .unwrap()
-        .replacen(": 1,", ": 99,", 1);
+        .replacen(": 2,", ": 99,", 1);
     let newer = vec![folder.file("newer.json", newer)];
     let error = diff(&newer, &after, &[]).failed();
     assert!(
@@ -237,7 +237,7 @@ fn compare_runs_both_programs_in_turns() {
     let body = |name: &str, files: &[String]| {
         let folder = Path::new(&files[0]).parent().unwrap().display();
         format!(
-            "echo {name} \"$@\" >> {log}\nn=$(( $(grep -c {name} {log}) % 5 ))\ncp {folder}/{name}$n.json \"$OPTRACE\""
+            "echo \"$OPTRACE\" >> {log}.files\necho {name} \"$@\" >> {log}\nn=$(( $(grep -c {name} {log}) % 5 ))\ncp {folder}/{name}$n.json \"$OPTRACE\""
         )
     };
     let before = program(&folder, "before", &body("f", &fast));
@@ -269,11 +269,18 @@ fn compare_runs_both_programs_in_turns() {
         ended.err
     );
     // The runs are steady, so the smallest number is enough; the order alternates.
+    let files = std::fs::read_to_string(format!("{log}.files")).unwrap();
+    let first = files.lines().next().unwrap();
+    assert!(files.lines().all(|file| file == first), "{files}");
     let log = std::fs::read_to_string(log).unwrap();
     let order: Vec<&str> = log.lines().collect();
     let (f, s) = ("f one", "s two three");
     assert_eq!(order, [f, s, f, s, s, f, f, s, s, f, f, s]);
-    assert_eq!(optrace(&["compare", "--", &before, "--", &before]).code, 0);
+    let kept = folder.path().join("kept");
+    let keep = ["compare", "--keep", kept.to_str().unwrap(), "--"];
+    let ended = optrace(&[&keep[..], &[&before, "--", &before]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(kept.join("before-1.json").exists() && kept.join("after-5.json").exists());
 }
 
 #[cfg(unix)]

@@ -54,6 +54,11 @@ macro_rules! elements {
             fn describe(&self, _: &mut TensorSink) {}
 
             #[inline]
+            fn __can_panic(&self) -> bool {
+                false
+            }
+
+            #[inline]
             fn __element(_: &mut Dims) -> Option<DType> {
                 Some(<$type>::DTYPE)
             }
@@ -70,6 +75,11 @@ macro_rules! no_tensors {
         impl TensorLike for $type {
             #[inline]
             fn describe(&self, _: &mut TensorSink) {}
+
+            #[inline]
+            fn __can_panic(&self) -> bool {
+                false
+            }
         }
     )*};
 }
@@ -91,6 +101,11 @@ no_tensors!(
 impl<T: ?Sized> TensorLike for PhantomData<T> {
     #[inline]
     fn describe(&self, _: &mut TensorSink) {}
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
+    }
 }
 
 /// Only the first tensors of a container are described, so that an op's entry stays small.
@@ -105,6 +120,11 @@ impl<T: TensorLike> TensorLike for [T] {
         } else {
             parts(self, sink);
         }
+    }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        self.first().is_some_and(T::__can_panic)
     }
 }
 
@@ -121,6 +141,11 @@ impl<T: TensorLike, const N: usize> TensorLike for [T; N] {
     }
 
     #[inline]
+    fn __can_panic(&self) -> bool {
+        self.as_slice().__can_panic()
+    }
+
+    #[inline]
     fn __element(dims: &mut Dims) -> Option<DType> {
         dims.push(N);
         T::__element(dims)
@@ -132,6 +157,11 @@ impl<T: TensorLike> TensorLike for Vec<T> {
     fn describe(&self, sink: &mut TensorSink) {
         self.as_slice().describe(sink);
     }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        self.as_slice().__can_panic()
+    }
 }
 
 impl<T: TensorLike> TensorLike for VecDeque<T> {
@@ -142,12 +172,22 @@ impl<T: TensorLike> TensorLike for VecDeque<T> {
             None => parts(self, sink),
         }
     }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        self.front().is_some_and(T::__can_panic)
+    }
 }
 
 /// The values, in the order of their keys.
 impl<K, V: TensorLike> TensorLike for BTreeMap<K, V> {
     fn describe(&self, sink: &mut TensorSink) {
         parts(self.values(), sink);
+    }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        self.values().next().is_some_and(V::__can_panic)
     }
 }
 
@@ -158,6 +198,11 @@ impl<T: TensorLike> TensorLike for Option<T> {
             value.describe(sink);
         }
     }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        self.as_ref().is_some_and(T::__can_panic)
+    }
 }
 
 impl<T: TensorLike, E> TensorLike for Result<T, E> {
@@ -166,6 +211,11 @@ impl<T: TensorLike, E> TensorLike for Result<T, E> {
         if let Ok(value) = self {
             value.describe(sink);
         }
+    }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        self.as_ref().is_ok_and(T::__can_panic)
     }
 }
 
@@ -210,6 +260,13 @@ macro_rules! tuples {
             fn describe(&self, sink: &mut TensorSink) {
                 let ($($name,)+) = self;
                 $($name.describe(sink);)+
+            }
+
+            #[inline]
+            #[allow(non_snake_case, reason = "as above")]
+            fn __can_panic(&self) -> bool {
+                let ($($name,)+) = self;
+                $($name.__can_panic())||+
             }
         }
     )*};

@@ -8,8 +8,30 @@ use std::marker::PhantomData;
 
 /// The inputs or outputs of an op. Closures implement it too, but cost three times the compile time of the values here.
 pub trait Describe {
-    /// Writes the descriptions to the sink. Called at most once, while recording.
-    fn describe(self, sink: &mut TensorSink);
+    /// Whether there is nothing to describe, and no code of the user's to run.
+    const IS_NOTHING: bool = false;
+
+    /// Whether there may be a [label](Self::label).
+    const HAS_LABEL: bool = false;
+
+    /// Writes the descriptions to the sink. Called at most once, while recording. A panic in the user's code is caught.
+    #[inline]
+    fn describe(self, sink: &mut TensorSink)
+    where
+        Self: Sized,
+    {
+        if self.can_panic() {
+            sink.catch_tensors(|sink| self.describe_uncaught(sink));
+        } else {
+            self.describe_uncaught(sink);
+        }
+    }
+
+    /// The same for a part of a list, for which the list catches panics.
+    fn describe_uncaught(self, sink: &mut TensorSink);
+
+    /// Whether [`describe_uncaught`](Self::describe_uncaught) may panic.
+    fn can_panic(&self) -> bool;
 
     /// Calls `use_label` with the label of this execution, if it has one. Called at most once, while recording.
     #[inline]
@@ -21,6 +43,8 @@ pub trait Describe {
 /// Inputs of an op with a label: `label = …`.
 pub struct Labelled<F, D> {
     label: Option<F>,
+    /// The message of a panic in the label.
+    failed: Option<String>,
     inputs: D,
 }
 
@@ -30,27 +54,51 @@ pub fn labelled<L: AsRef<str>, F: FnOnce() -> L, D: Describe>(
     label: F,
     inputs: D,
 ) -> Labelled<F, D> {
-    let label = Some(label);
-    Labelled { label, inputs }
+    Labelled {
+        label: Some(label),
+        failed: None,
+        inputs,
+    }
 }
 
 impl<L: AsRef<str>, F: FnOnce() -> L, D: Describe> Describe for Labelled<F, D> {
+    const HAS_LABEL: bool = true;
+
     #[inline]
-    fn describe(self, sink: &mut TensorSink) {
-        self.inputs.describe(sink);
+    fn describe_uncaught(self, sink: &mut TensorSink) {
+        if let Some(message) = self.failed {
+            sink.label_failed(message);
+        }
+        self.inputs.describe_uncaught(sink);
+    }
+
+    #[inline]
+    fn can_panic(&self) -> bool {
+        self.inputs.can_panic()
     }
 
     #[inline]
     fn label<R>(&mut self, use_label: impl FnOnce(&str) -> R) -> Option<R> {
-        let label = self.label.take()?();
-        Some(use_label(label.as_ref()))
+        let label = self.label.take()?;
+        match TensorSink::caught(|| use_label(label().as_ref())) {
+            Ok(used) => Some(used),
+            Err(message) => {
+                self.failed = Some(message);
+                None
+            }
+        }
     }
 }
 
 impl<F: FnOnce(&mut TensorSink)> Describe for F {
     #[inline]
-    fn describe(self, sink: &mut TensorSink) {
-        self(sink);
+    fn describe_uncaught(self, sink: &mut TensorSink) {
+        sink.catch(self);
+    }
+
+    #[inline]
+    fn can_panic(&self) -> bool {
+        false
     }
 }
 
@@ -58,11 +106,20 @@ impl<F: FnOnce(&mut TensorSink)> Describe for F {
 macro_rules! tuples {
     ($($($name:ident)*;)*) => {$(
         impl<$($name: Describe),*> Describe for ($($name,)*) {
+            const IS_NOTHING: bool = true $(&& $name::IS_NOTHING)*;
+
             #[inline]
             #[allow(non_snake_case, unused_variables, reason = "a variable for each type")]
-            fn describe(self, sink: &mut TensorSink) {
+            fn describe_uncaught(self, sink: &mut TensorSink) {
                 let ($($name,)*) = self;
-                $($name.describe(sink);)*
+                $($name.describe_uncaught(sink);)*
+            }
+
+            #[inline]
+            #[allow(non_snake_case, reason = "as above")]
+            fn can_panic(&self) -> bool {
+                let ($($name,)*) = self;
+                false $(|| $name.can_panic())*
             }
         }
     )*};
@@ -92,23 +149,29 @@ impl<'a, T: ?Sized, As> Found<'a, T, As> {
 }
 
 macro_rules! found {
-    ($($as:ident: $bound:path, $describe:ident;)*) => {$(
+    ($($as:ident: $bound:path, $describe:ident, $value:ident => $can_panic:expr;)*) => {$(
         #[derive(Debug)]
         pub struct $as;
 
         impl<T: $bound + ?Sized> Describe for Found<'_, T, $as> {
             #[inline]
-            fn describe(self, sink: &mut TensorSink) {
+            fn describe_uncaught(self, sink: &mut TensorSink) {
                 self.0.$describe(sink);
+            }
+
+            #[inline]
+            fn can_panic(&self) -> bool {
+                let $value = self.0;
+                $can_panic
             }
         }
     )*};
 }
 
 found! {
-    AsTensors: TensorLike, describe;
-    AsElements: Elements, describe_elements;
-    AsSlices: Slices, describe_slices;
+    AsTensors: TensorLike, describe, value => value.__can_panic();
+    AsElements: Elements, describe_elements, _value => false;
+    AsSlices: Slices, describe_slices, _value => false;
 }
 
 /// The value contains no tensors that can be found.
@@ -117,11 +180,16 @@ pub struct AsNothing;
 
 impl<T: ?Sized> Describe for Found<'_, T, AsNothing> {
     #[inline]
-    fn describe(self, sink: &mut TensorSink) {
+    fn describe_uncaught(self, sink: &mut TensorSink) {
         // A tensor of a library whose feature is off or supports another version.
         if let Some(library) = Library::of(type_name::<T>()) {
             sink.unrecorded(library);
         }
+    }
+
+    #[inline]
+    fn can_panic(&self) -> bool {
+        false
     }
 }
 
@@ -134,10 +202,17 @@ where
     Found<'a, T, As>: Describe,
 {
     #[inline]
-    fn describe(self, sink: &mut TensorSink) {
+    fn describe_uncaught(self, sink: &mut TensorSink) {
         match self.0 {
-            Ok(value) => Found::new(value).describe(sink),
+            Ok(value) => Found::new(value).describe_uncaught(sink),
             Err(_) => sink.__failed(),
         }
+    }
+
+    #[inline]
+    fn can_panic(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_ok_and(|value| Found::new(value).can_panic())
     }
 }

@@ -113,7 +113,7 @@ pub struct Following<F, S, O> {
 pub fn follow<F, S, O>(op: AsyncOp, future: F, sync: S, outputs: O) -> Following<F, S, O>
 where
     F: Future,
-    S: FnOnce(),
+    S: FnOnce(&mut AsyncOp),
     O: FnOnce(&F::Output, &mut TensorSink),
 {
     Following {
@@ -126,7 +126,7 @@ where
 impl<F, S, O> Future for Following<F, S, O>
 where
     F: Future,
-    S: FnOnce(),
+    S: FnOnce(&mut AsyncOp),
     O: FnOnce(&F::Output, &mut TensorSink),
 {
     type Output = F::Output;
@@ -145,11 +145,11 @@ where
         };
         op.start();
         let result = ready!(op.poll(|| future.poll(context)));
-        let op = op.take();
+        let mut op = op.take();
         if let Some((sync, outputs)) = end.take()
             && op.is_recording()
         {
-            sync();
+            sync(&mut op);
             op.end(|sink: &mut TensorSink| outputs(&result, sink));
         }
         Poll::Ready(result)
@@ -188,7 +188,7 @@ macro_rules! follow_boxed {
             future: $boxed<'a, T>,
             outputs: DescribeOutput<T>,
         ) -> $boxed<'a, T> {
-            let following: $boxed<'_, T> = Box::pin(follow(op, future, || {}, outputs));
+            let following: $boxed<'_, T> = Box::pin(follow(op, future, |_| {}, outputs));
             // SAFETY: only the lifetime in the type changes. It promises that the value in the box can be used for
             // `'a`. The value is an op, which borrows nothing, two functions without captured variables, and
             // `future`, whose type makes the same promise. It contains no `T`. Safe code cannot express this:
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_followed_future_stays_in_place() {
         let drops = Cell::new(0);
-        let make = || follow(idle(), self_referential(Dropped(&drops)), || {}, |_, _| {});
+        let make = || follow(idle(), self_referential(Dropped(&drops)), |_| {}, |_, _| {});
         let mut future = Box::pin(make());
         assert!(poll(future.as_mut()).is_pending());
         assert_eq!(poll(future.as_mut()), Poll::Ready(3));

@@ -46,6 +46,29 @@ impl fmt::Display for OpKind {
     }
 }
 
+/// Why an op did not work for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum PauseKind {
+    /// An async op was not polled.
+    Suspended,
+    /// The expression of the option `sync` ran: the op waited for its device.
+    Sync,
+}
+
+impl PauseKind {
+    /// Every kind.
+    pub const ALL: [PauseKind; 2] = [PauseKind::Suspended, PauseKind::Sync];
+
+    /// The name as written in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PauseKind::Suspended => "suspended",
+            PauseKind::Sync => "sync",
+        }
+    }
+}
+
 /// How an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]

@@ -27,7 +27,8 @@
 //! `enabled` (default) makes the attribute record; without it functions are left as written, and the recorder is not
 //! compiled. `ndarray`, `candle`, `burn`, `nalgebra`, `faer`, `half` and `num-complex` implement [`TensorLike`] and
 //! [`Element`] for the types of those libraries: see [`tensors`]. `serde` implements its traits for [`DType`],
-//! [`OpKind`] and [`Outcome`]. `engine` is for `trace-runtime`.
+//! [`OpKind`] and [`Outcome`]. `alloc` adds `TracedAlloc`, which
+//! charges heap memory to ops. `engine` is for `trace-runtime`.
 
 mod containers;
 mod describe;
@@ -44,6 +45,8 @@ mod probe;
 mod slices;
 mod tensor_like;
 pub mod tensors;
+#[cfg(feature = "alloc")]
+mod traced_alloc;
 
 #[cfg(feature = "engine")]
 mod engine;
@@ -54,8 +57,13 @@ mod engine;
 pub use device::{Device, DeviceName};
 pub use dtype::DType;
 pub use element::Element;
+/// Reports allocations and frees of device memory, so that the report shows what was live and which op held it.
+pub mod memory {
+    pub use crate::engine::memory::{allocated, freed};
+}
+
 pub use engine::{OpHandle, TensorSink, current_op, in_op, label_scope};
-pub use kind::{OpKind, Outcome};
+pub use kind::{OpKind, Outcome, PauseKind};
 pub use tensor_like::TensorLike;
 /// Implements [`TensorLike`](trait@TensorLike) for a struct or an enum that holds tensors: its fields describe theirs,
 /// in order. Fields that are not tensors are passed over.
@@ -86,10 +94,12 @@ pub use trace_macros::TensorLikeCore as TensorLike;
 /// fn all_reduce(x: &mut [f32], scratch: &mut [f32]) { /* … */ }
 /// ```
 ///
-/// The options are `name`, `kind`, `device`, `label`, `skip`, `inputs`, `output`, `flops`, `bytes`, `meta`, `sync` and
-/// `crate`; the documentation of `trace_runtime::traced_op` explains each. Expanded code names `::trace_core`; `crate = path`
+/// The options are `name`, `kind`, `device`, `label`, `skip`, `inputs`, `output`, `flops`, `bytes`, `meta`,
+/// `group`, `peer`, `tag`, `sync` and `crate`; the documentation of `trace_runtime::traced_op` explains each. Expanded code names `::trace_core`; `crate = path`
 /// names this crate where it is not a direct dependency of that name.
 pub use trace_macros::traced_op_core as traced_op;
+#[cfg(feature = "alloc")]
+pub use traced_alloc::TracedAlloc;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -99,8 +109,11 @@ pub mod __private;
 #[cfg(feature = "engine")]
 #[doc(hidden)]
 pub mod __engine {
+    #[cfg(feature = "alloc")]
+    pub use crate::engine::heap;
+    pub use crate::engine::memory;
     pub use crate::engine::{
-        DEFAULT_LIMIT, chunk, clock, filter, interner, log, overhead, recorder, rows, signature,
-        signatures, state, ticks,
+        DEFAULT_LIMIT, block, chunk, clock, extra_words, failures, filter, interner, log, overhead,
+        recorder, rows, signature, signatures, state, storage, ticks,
     };
 }

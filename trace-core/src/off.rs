@@ -7,7 +7,6 @@
 
 use crate::describe::Describe;
 use crate::{DType, Device, OpKind};
-use std::fmt::Display;
 use std::task::Poll;
 
 /// Receives the descriptions of an op's tensors, and drops them: recording is compiled out.
@@ -27,23 +26,45 @@ impl TensorSink {
     pub fn __failed(&mut self) {}
 
     #[inline]
+    #[allow(
+        clippy::unnecessary_wraps,
+        reason = "the signature of the recorder's function"
+    )]
+    pub(crate) fn caught<R>(run: impl FnOnce() -> R) -> Result<R, String> {
+        Ok(run())
+    }
+
+    #[inline]
+    pub(crate) fn label_failed(&mut self, _message: String) {}
+
+    #[inline]
     pub(crate) fn unrecorded(&mut self, _library: crate::library::Library) {}
 
     #[doc(hidden)]
     #[inline]
-    pub fn __device(&mut self, _device: impl Into<Device>) {}
+    pub fn __device(&mut self, _device: impl FnOnce() -> Device) {}
 
     #[doc(hidden)]
     #[inline]
-    pub fn __flops(&mut self, _flops: u64) {}
+    pub fn __flops(&mut self, _flops: impl FnOnce() -> u64) {}
 
     #[doc(hidden)]
     #[inline]
-    pub fn __bytes(&mut self, _bytes: u64) {}
+    pub fn __bytes(&mut self, _bytes: impl FnOnce() -> u64) {}
 
     #[doc(hidden)]
     #[inline]
-    pub fn __meta(&mut self, _key: &'static str, _value: &dyn Display) {}
+    pub fn __meta(&mut self, _key: &'static str, _value: impl FnOnce() -> String) {}
+
+    #[inline]
+    pub(crate) fn catch(&mut self, describe: impl FnOnce(&mut TensorSink)) {
+        describe(self);
+    }
+
+    #[inline]
+    pub(crate) fn catch_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
+        describe(self);
+    }
 }
 
 /// The op that was innermost where [`current_op`] was called: none, because recording is compiled out.
@@ -91,6 +112,11 @@ impl Op {
     }
 
     #[inline]
+    pub fn begin_sync(&mut self) -> bool {
+        false
+    }
+
+    #[inline]
     pub fn end(&mut self, _outputs: impl Describe) {}
 }
 
@@ -120,6 +146,11 @@ impl AsyncOp {
     pub fn start(&mut self) {}
 
     #[inline]
+    pub fn begin_sync(&mut self) -> bool {
+        false
+    }
+
+    #[inline]
     pub fn poll<R>(&mut self, poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
         poll()
     }
@@ -131,4 +162,18 @@ impl AsyncOp {
 
     #[inline]
     pub fn end(self, _outputs: impl Describe) {}
+}
+
+/// Device memory is not recorded: recording is compiled out.
+#[allow(unreachable_pub, reason = "re-exported by the crate")]
+pub mod memory {
+    use crate::Device;
+
+    /// Does nothing.
+    #[inline]
+    pub fn allocated(_address: usize, _bytes: usize, _device: impl Into<Device>) {}
+
+    /// Does nothing.
+    #[inline]
+    pub fn freed(_address: usize, _device: impl Into<Device>) {}
 }

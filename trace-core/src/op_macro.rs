@@ -31,6 +31,7 @@
 /// | `label = &layer.name` | the instance of the op, such as `layers.3.attn`: text |
 /// | `flops = n`, `bytes = n` | the work it does |
 /// | `meta = [layer = 3]` | text that is kept with the entry |
+/// | `group = "dp"`, `peer = rank`, `tag = 7` | of communication: the process group, the rank at the other end, the tag |
 /// | `sync = device.synchronize()` | run before the end is stamped |
 ///
 /// All of them are evaluated only while recording.
@@ -91,6 +92,15 @@ macro_rules! __op {
     ) => {
         $crate::__op!(@parse $n $k [$($facts)* $([meta $key $value])*] $o $s $($rest)+)
     };
+    (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt group = $group:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k [$($facts)* [meta process_group $group]] $o $s $($rest)+)
+    };
+    (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt peer = $peer:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k [$($facts)* [meta peer $peer]] $o $s $($rest)+)
+    };
+    (@parse $n:tt $k:tt [$($facts:tt)*] $o:tt $s:tt tag = $tag:expr, $($rest:tt)+) => {
+        $crate::__op!(@parse $n $k [$($facts)* [meta tag $tag]] $o $s $($rest)+)
+    };
     (@parse $n:tt $k:tt $f:tt $o:tt [] sync = $sync:expr, $($rest:tt)+) => {
         $crate::__op!(@parse $n $k $f $o [$sync] $($rest)+)
     };
@@ -103,7 +113,7 @@ macro_rules! __op {
     (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $key:ident = $($rest:tt)+) => {
         ::core::compile_error!(::core::concat!(
             "`op!` does not take `", ::core::stringify!($key), "` here; its options are `inputs`, `output`, \
-             `kind`, `device`, `label`, `flops`, `bytes`, `meta` and `sync`, each given once and followed by a comma"
+             `kind`, `device`, `label`, `flops`, `bytes`, `meta`, `group`, `peer`, `tag` and `sync`, each given once and followed by a comma"
         ))
     };
     (@parse $n:tt $k:tt $f:tt $o:tt $s:tt $($rest:tt)+) => {
@@ -133,11 +143,13 @@ macro_rules! __op {
     (@fact $sink:ident input $input:expr) => {
         $crate::__private::Describe::describe($crate::__private::probe(&$input).__tensors(), $sink)
     };
-    (@fact $sink:ident device $device:expr) => { $sink.__device($device) };
-    (@fact $sink:ident flops $flops:expr) => { $sink.__flops($crate::__private::count($flops)) };
-    (@fact $sink:ident bytes $bytes:expr) => { $sink.__bytes($crate::__private::count($bytes)) };
+    (@fact $sink:ident device $device:expr) => {
+        $sink.__device(|| $crate::__private::device($device))
+    };
+    (@fact $sink:ident flops $flops:expr) => { $sink.__flops(|| $crate::__private::count($flops)) };
+    (@fact $sink:ident bytes $bytes:expr) => { $sink.__bytes(|| $crate::__private::count($bytes)) };
     (@fact $sink:ident meta $key:ident $value:expr) => {
-        $sink.__meta(::core::stringify!($key), &$value)
+        $sink.__meta(::core::stringify!($key), || $crate::__private::text(&$value))
     };
 
     (@outputs $result:ident $sink:ident) => {
@@ -172,7 +184,7 @@ macro_rules! __op_emit {
             op,
             // Takes no label: an unlabelled `break` in the block may be for a loop around it.
             if false { $crate::__private::unreached() } else $body,
-            || { $(let _ = $sync;)? },
+            |_op| { $(if $crate::__private::Op::begin_sync(_op) { let _ = $sync; })? },
             |_result, _sink| $crate::__op!(@outputs _result _sink $($output)*),
         )
     }};

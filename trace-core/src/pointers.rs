@@ -13,37 +13,43 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-macro_rules! pointers {
-    ($($trait:ident::$method:ident: $($pointer:ty),*;)*) => {$($(
-        impl<T: $trait + ?Sized> $trait for $pointer {
-            #[inline]
-            fn $method(&self, sink: &mut TensorSink) {
-                (**self).$method(sink);
-            }
+/// The methods of a type that gives a reference to what it describes.
+macro_rules! through {
+    ([$method:ident $($can_panic:ident)?]) => {
+        #[inline]
+        fn $method(&self, sink: &mut TensorSink) {
+            (**self).$method(sink);
         }
-    )*)*};
+
+        $(#[inline]
+        fn $can_panic(&self) -> bool {
+            (**self).$can_panic()
+        })?
+    };
+}
+
+macro_rules! pointers {
+    ($trait:ident $methods:tt $($pointer:ty),*) => {$(
+        impl<T: $trait + ?Sized> $trait for $pointer {
+            through!($methods);
+        }
+    )*};
 }
 
 macro_rules! all_pointers {
-    ($($trait:ident::$method:ident)*) => {$(
+    ($($trait:ident::$method:ident through $methods:tt)*) => {$(
         pointers! {
-            $trait::$method: &T, &mut T, Box<T>, Rc<T>, Arc<T>, ManuallyDrop<T>, Ref<'_, T>, RefMut<'_, T>,
-                MutexGuard<'_, T>, RwLockReadGuard<'_, T>, RwLockWriteGuard<'_, T>;
+            $trait $methods &T, &mut T, Box<T>, Rc<T>, Arc<T>, ManuallyDrop<T>, Ref<'_, T>, RefMut<'_, T>,
+                MutexGuard<'_, T>, RwLockReadGuard<'_, T>, RwLockWriteGuard<'_, T>
         }
 
         impl<T: $trait + ToOwned + ?Sized> $trait for Cow<'_, T> {
-            #[inline]
-            fn $method(&self, sink: &mut TensorSink) {
-                (**self).$method(sink);
-            }
+            through!($methods);
         }
 
         /// Of the pointers above; the `Deref` of others is user code.
         impl<P: Deref<Target: $trait> + Known> $trait for Pin<P> {
-            #[inline]
-            fn $method(&self, sink: &mut TensorSink) {
-                (**self).$method(sink);
-            }
+            through!($methods);
         }
 
         impl<T: $trait + ?Sized> $trait for RefCell<T> {
@@ -88,7 +94,11 @@ macro_rules! all_pointers {
     )*};
 }
 
-all_pointers!(TensorLike::describe Elements::describe_elements Slices::describe_slices);
+all_pointers! {
+    TensorLike::describe through [describe __can_panic]
+    Elements::describe_elements through [describe_elements]
+    Slices::describe_slices through [describe_slices]
+}
 
 /// A pointer of the standard library that `Pin` is used with.
 #[doc(hidden)]

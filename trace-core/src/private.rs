@@ -37,11 +37,11 @@ pub fn described_by<F: FnOnce(&mut TensorSink)>(description: F) -> F {
 pub fn finish<R>(
     mut op: Op,
     result: R,
-    sync: impl FnOnce(),
+    sync: impl FnOnce(&mut Op),
     outputs: impl FnOnce(&R, &mut TensorSink),
 ) -> R {
     if op.is_recording() {
-        sync();
+        sync(&mut op);
     }
     op.end(|sink: &mut TensorSink| outputs(&result, sink));
     result
@@ -118,6 +118,18 @@ impl Count for f64 {
     fn count(self) -> u64 {
         self as u64
     }
+}
+
+/// The value of `device = …`.
+#[inline]
+pub fn device(device: impl Into<Device>) -> Device {
+    device.into()
+}
+
+/// The text of a value of `meta(…)`.
+#[cold]
+pub fn text(value: &dyn std::fmt::Display) -> String {
+    value.to_string()
 }
 
 #[inline]

@@ -29,7 +29,18 @@ use crate::{DType, TensorSink};
 pub trait TensorLike {
     /// Describes every tensor in `self`, in order. Called only while recording; keep it cheap: read
     /// dims, never data.
+    ///
+    /// A panic in it does not reach the function: the op is recorded without the tensors that were not described by
+    /// then, and the report has a note with the message.
     fn describe(&self, sink: &mut TensorSink);
+
+    /// Whether `describe` runs code of the user's, whose panics are caught. Known at compile time for most types:
+    /// catching costs some twenty instructions.
+    #[doc(hidden)]
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        true
+    }
 
     /// For a type whose slices are one tensor: its dtype, its own dims pushed after those of the slice.
     #[doc(hidden)]

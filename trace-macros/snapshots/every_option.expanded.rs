@@ -11,12 +11,12 @@ fn conv2d(&self, x: &Tensor) -> Activation {
                 framework::trace::__private::probe(&self.weight).__tensors(),
                 sink,
             );
-            sink.__device(framework::trace::__private::Device::Cuda(0u16));
-            sink.__flops(
-                framework::trace::__private::count(2 * self.weight.len() * x.len()),
-            );
-            sink.__bytes(framework::trace::__private::count(x.bytes()));
-            sink.__meta("layer", &self.index);
+            sink.__device(|| framework::trace::__private::Device::Cuda(0u16));
+            sink.__flops(|| framework::trace::__private::count(
+                2 * self.weight.len() * x.len(),
+            ));
+            sink.__bytes(|| framework::trace::__private::count(x.bytes()));
+            sink.__meta("layer", || framework::trace::__private::text(&self.index));
         }),
     );
     let result: Activation = if false {
@@ -24,7 +24,7 @@ fn conv2d(&self, x: &Tensor) -> Activation {
     } else {
         self.run(x)
     };
-    if framework::trace::__private::Op::is_recording(&op) {
+    if framework::trace::__private::Op::begin_sync(&mut op) {
         let _ = self.stream.synchronize();
     }
     framework::trace::__private::Op::end(

@@ -6,7 +6,7 @@ fn chunks<T: Copy>(x: &[T], len: usize) -> impl Iterator<Item = &[T]> {
     ::trace_runtime::__private::finish(
         op,
         if false { ::trace_runtime::__private::unreached() } else { x.chunks(len) },
-        || {},
+        |_| {},
         |result, sink| ::trace_runtime::__private::Describe::describe(
             ::trace_runtime::__private::outcome(result).__tensors(),
             sink,

@@ -30,13 +30,13 @@ fn trace(entries: usize, layout: Layout) -> Result<TraceStore, TraceError> {
             Layout::Nested if inner == 0 => (None, 3_900),
             Layout::Nested => (Some(step - inner), 1 + scrambled as u64 % 800),
         };
-        builder.push(&NewEntry {
-            parent,
-            device_id: Some(["cuda:0", "cuda:1"][op % 2]),
-            inputs: &[(&[rows, 256], DType::F32), (&[256, 1024], DType::F32)],
-            outputs: &[(&[rows, 1024], DType::F32)],
-            ..NewEntry::new(&names[op], thread, step as i64 * 1_000, length)
-        })?;
+        builder.push(
+            &NewEntry::new(&names[op], thread, step as i64 * 1_000, length)
+                .with_parent(parent)
+                .with_device_id(["cuda:0", "cuda:1"][op % 2])
+                .with_inputs(&[(&[rows, 256], DType::F32), (&[256, 1024], DType::F32)])
+                .with_outputs(&[(&[rows, 1024], DType::F32)]),
+        )?;
     }
     Ok(builder.finish())
 }

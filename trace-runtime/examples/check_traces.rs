@@ -10,7 +10,10 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use trace_runtime::analyze::{OpRow, activity, by_op, by_shape};
-use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore, TraceView, read};
+use trace_runtime::read::Reader;
+use trace_runtime::{
+    RecordedExecutionTrace, RecordedTraceEntry, TraceError, TraceStore, TraceView, read,
+};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +27,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             checks.file.clone_from(file);
             let path = Path::new(second).join(file.trim_end_matches(".gz"));
             checks.step_name = step_name(&path)?;
+            checks.threads(&path)?;
             checks.figures(&read::open(path)?, figures)?;
         }
     } else {
@@ -56,14 +60,14 @@ fn host_ops(trace: &TraceStore, step_name: &str) -> RecordedExecutionTrace {
     let first_free = host.entries.iter().map(|entry| entry.step + 1).max();
     for (number, step) in (first_free.unwrap_or(0)..).zip(trace.steps()) {
         for op in host.entries.iter().filter(|op| op.parent.is_none()) {
-            let start = ns(op.start_us.unwrap_or(0.0));
-            let end = ns(op.start_us.unwrap_or(0.0) + op.duration_us);
+            let start = ns(op.start_us().unwrap_or(0.0));
+            let end = ns(op.start_us().unwrap_or(0.0) + op.duration_us);
             if op.thread == step.thread && step.start_ns <= start && end <= step.end_ns {
                 around.insert(op.step, number);
             }
         }
         let mut op = RecordedTraceEntry::new(number, format!("{step_name}{}", step.number));
-        op.start_us = Some(step.start_ns as f64 / 1000.0);
+        op.set_start_us(Some(step.start_ns as f64 / 1000.0));
         op.duration_us = step.length_ns() as f64 / 1000.0;
         op.thread = step.thread;
         op.rank = step.rank;
@@ -74,7 +78,7 @@ fn host_ops(trace: &TraceStore, step_name: &str) -> RecordedExecutionTrace {
     }
     // Parents come before their children, and steps of entries ascend.
     host.entries.sort_by(|a, b| {
-        let start = |op: &RecordedTraceEntry| ns(op.start_us.unwrap_or(0.0));
+        let start = |op: &RecordedTraceEntry| ns(op.start_us().unwrap_or(0.0));
         let key = |op: &RecordedTraceEntry| (start(op), op.parent.is_some(), op.step);
         key(a).cmp(&key(b))
     });
@@ -146,6 +150,19 @@ struct Checks {
 }
 
 impl Checks {
+    /// One and several threads read the same trace.
+    fn threads(&mut self, path: &Path) -> Result<(), TraceError> {
+        let trace = |threads| {
+            let store = Reader::new().with_threads(threads).open(path)?;
+            Ok::<_, TraceError>(RecordedExecutionTrace::from(&store))
+        };
+        if trace(1)? != trace(3)? {
+            println!("{}: three threads read another trace than one", self.file);
+            self.wrong += 1;
+        }
+        Ok(())
+    }
+
     fn equal(&mut self, what: &str, ours: u64, expected: &Value) {
         self.compared += 1;
         if expected.as_u64() != Some(ours) {

@@ -6,13 +6,16 @@
 //!
 //! The folder has traces named `series.number.json`, with numbers in the order of time. A series `X` compared with
 //! itself must pass; compared with a series `X+…` it must fail, in all comparisons if its name is `X+seen-…`. Each
-//! comparison takes runs that follow each other, as a CI job would record them. Further arguments: `show` prints each false alarm,
-//! `lenient` accepts what a few recordings on a busy machine allow.
+//! comparison takes runs that follow each other, as a CI job would record them, and no two comparisons of a row have
+//! the same runs. *Groups* are all runs of one side and then all of the other, *turns* alternate. Further arguments:
+//! `show` prints each false alarm, `lenient` accepts what a few recordings on a busy machine allow.
+//!
+//! `gate_rates reduce FOLDER` replaces the traces by baselines with the same figures, to save space.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
-use trace_runtime::analyze::{DiffSettings, Gate, RunGroup, RunSummary, diff};
+use trace_runtime::analyze::{Design, DiffSettings, Gate, RunGroup, RunSummary, diff};
 
 /// As in the documented workflow, but stricter on ops: 5 % instead of 10 %.
 const GATE: Gate = Gate {
@@ -20,68 +23,111 @@ const GATE: Gate = Gate {
     min_change_ns: 0,
     op: Some(0.05),
 };
-const SIZES: [usize; 3] = [1, 3, 5];
+/// Runs a side, and how they were made.
+const PLANS: [(usize, Design); 4] = [
+    (1, Design::Groups),
+    (3, Design::Groups),
+    (5, Design::Groups),
+    (5, Design::Pairs),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let (Some(folder), Some(comparisons)) = (args.next(), args.next()) else {
         return Err("usage: gate_rates FOLDER COMPARISONS".into());
     };
+    if folder == "reduce" {
+        return reduce(Path::new(&comparisons));
+    }
     let comparisons: usize = comparisons.parse()?;
     let flags: Vec<String> = args.collect();
     let verbose = flags.iter().any(|flag| flag == "show");
     let lenient = flags.iter().any(|flag| flag == "lenient");
     let (most_alarms, least_found) = if lenient { (3, 50) } else { (1, 95) };
     let series = load(Path::new(&folder))?;
-    let mut wrong = 0;
     println!(
-        "{:<44} {:>6} {:>6} {:>9}",
-        "comparison", "runs", "fails", "of"
+        "{:<32} {:>5} {:>9} {:>9}",
+        "series", "runs", "elapsed", "÷ quiet"
     );
     for (name, runs) in &series {
-        if !name.contains('+') {
-            for size in SIZES.into_iter().filter(|size| 2 * size <= runs.len()) {
-                let fails = (0..comparisons)
-                    .filter(|&index| {
-                        let (before, after) = neighbours(runs, runs, size, index, comparisons);
-                        fails(&before, &after, verbose.then_some(name.as_str()))
-                    })
-                    .count();
-                wrong += usize::from(fails * 100 > comparisons * most_alarms);
-                println!("{name:<44} {size:>6} {fails:>6} {comparisons:>9}");
-            }
+        let (elapsed, slowed) = disturbance(runs);
+        println!(
+            "{name:<32} {:>5} {elapsed:>6.0} ms {slowed:>9.2}",
+            runs.len()
+        );
+    }
+    println!(
+        "\n{:<32} {:>5} {:>7} {:>6} {:>5}",
+        "comparison", "runs", "made in", "fails", "of"
+    );
+    let mut wrong = 0;
+    let mut line = |name: &str, (size, design), fails: usize, of: usize, is_wrong: bool| {
+        wrong += usize::from(is_wrong);
+        let design = match design {
+            Design::Pairs => "turns",
+            Design::Groups => "groups",
+        };
+        let mark = if is_wrong {
+            "  worse than promised"
+        } else {
+            ""
+        };
+        println!("{name:<32} {size:>5} {design:>7} {fails:>6} {of:>5}{mark}");
+    };
+    for (name, runs) in series.iter().filter(|(name, _)| !name.contains('+')) {
+        for plan in PLANS {
+            let pairs = same(runs, plan, comparisons);
+            let shown = verbose.then_some(name.as_str());
+            let fails = pairs
+                .iter()
+                .filter(|pair| fails(pair, plan.1, shown))
+                .count();
+            let is_wrong = fails * 100 > pairs.len() * most_alarms;
+            line(name, plan, fails, pairs.len(), is_wrong);
         }
     }
     for (name, after) in &series {
-        let Some((base, _)) = name.split_once('+') else {
+        let before = name.split_once('+').and_then(|(base, _)| series.get(base));
+        let Some(before) = before else {
             continue;
         };
-        let Some(before) = series.get(base) else {
-            continue;
-        };
-        for size in SIZES
-            .into_iter()
-            .filter(|&size| size <= before.len().min(after.len()))
-        {
-            let found = (0..comparisons)
-                .filter(|&index| {
-                    let (before, after) = neighbours(before, after, size, index, comparisons);
-                    fails(&before, &after, None)
-                })
+        for plan in PLANS {
+            let pairs = planted(before, after, plan.0, comparisons);
+            let found = pairs
+                .iter()
+                .filter(|pair| fails(pair, plan.1, None))
                 .count();
             let needed = match (name.contains("+seen-"), lenient) {
                 (true, false) => 100,
                 (false, true) => 0,
                 _ => least_found,
             };
-            wrong += usize::from(size == 5 && found * 100 < comparisons * needed);
-            println!("{name:<44} {size:>6} {found:>6} {comparisons:>9}");
+            let is_wrong = plan.0 == 5 && found * 100 < pairs.len() * needed;
+            line(name, plan, found, pairs.len(), is_wrong);
         }
     }
     if wrong > 0 {
         return Err(format!("{wrong} rates are worse than promised").into());
     }
     Ok(())
+}
+
+/// The median elapsed time of runs in milliseconds, and by how much it exceeds calls × a quiet call.
+fn disturbance(runs: &[RunSummary]) -> (f64, f64) {
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let elapsed = |run: &RunSummary| run.total_ns as f64;
+    let quiet = |run: &RunSummary| -> f64 {
+        let rows = run.rows.iter();
+        rows.map(|row| row.figures.count as f64 * row.figures.quiet_ns as f64)
+            .sum()
+    };
+    (
+        median(runs.iter().map(elapsed).collect()) / 1e6,
+        median(runs.iter().map(|run| elapsed(run) / quiet(run)).collect()),
+    )
 }
 
 fn load(folder: &Path) -> Result<BTreeMap<String, Vec<RunSummary>>, Box<dyn Error>> {
@@ -96,46 +142,99 @@ fn load(folder: &Path) -> Result<BTreeMap<String, Vec<RunSummary>>, Box<dyn Erro
         else {
             continue;
         };
-        let trace = trace_runtime::read::open(file.path())?;
         series
             .entry(of.to_owned())
             .or_default()
-            .push(RunSummary::of(&trace));
+            .extend(group(&file.path())?.runs);
     }
     Ok(series)
 }
 
-/// Runs that follow each other: one side, then the other. From one series they do not overlap, and the sides swap
-/// every second time.
-fn neighbours(
+/// The run of a trace, or the runs of a baseline.
+fn group(path: &Path) -> Result<RunGroup, Box<dyn Error>> {
+    let bytes = std::fs::read(path)?;
+    if RunGroup::is_baseline(&bytes) {
+        return Ok(RunGroup::from_baseline(&bytes)?);
+    }
+    let trace = trace_runtime::read::from_slice(&bytes)?;
+    Ok([RunSummary::of(&trace)].into_iter().collect())
+}
+
+/// Replaces each trace of a folder by its baseline, which has the same figures in a thousandth of the bytes.
+fn reduce(folder: &Path) -> Result<(), Box<dyn Error>> {
+    for file in std::fs::read_dir(folder)? {
+        let path = file?.path();
+        let start = std::fs::read(&path)?;
+        if !RunGroup::is_baseline(&start) {
+            std::fs::write(&path, group(&path)?.to_baseline()?)?;
+        }
+    }
+    Ok(())
+}
+
+type Sides = (RunGroup, RunGroup);
+
+/// Runs of one series that follow each other, as two sides that have no run in common. The sides swap every second time.
+fn same(runs: &[RunSummary], (size, design): (usize, Design), comparisons: usize) -> Vec<Sides> {
+    let mut all = Vec::new();
+    // Each round leaves out one run more between the sides.
+    for gap in 0.. {
+        let starts = (runs.len() + 1).saturating_sub(2 * size + gap);
+        if starts == 0 || all.len() >= comparisons {
+            break;
+        }
+        for start in 0..starts {
+            let window = &runs[start..start + 2 * size + gap];
+            let (one, two): Sides = match design {
+                Design::Groups => (
+                    window[..size].iter().cloned().collect(),
+                    window[size + gap..].iter().cloned().collect(),
+                ),
+                Design::Pairs => {
+                    let window = &window[gap..];
+                    let turn = |first: usize| window.iter().skip(first).step_by(2).cloned();
+                    (turn(0).collect(), turn(1).collect())
+                }
+            };
+            let swap = all.len() % 2 == 1;
+            all.push(if swap { (two, one) } else { (one, two) });
+        }
+        // Turns have no second way to leave a run out.
+        if design == Design::Pairs {
+            break;
+        }
+    }
+    all.truncate(comparisons);
+    all
+}
+
+/// Runs with and without a slowdown, which were recorded in turns.
+fn planted(
     before: &[RunSummary],
     after: &[RunSummary],
     size: usize,
-    index: usize,
-    of: usize,
-) -> (RunGroup, RunGroup) {
-    let group = |runs: &[RunSummary]| -> RunGroup { runs.iter().cloned().collect() };
-    if std::ptr::eq(before, after) {
-        let start = index * (before.len() - 2 * size) / of.max(2).saturating_sub(1);
-        let start = start.min(before.len() - 2 * size);
-        let (one, two) = before[start..start + 2 * size].split_at(size);
-        return if index.is_multiple_of(2) {
-            (group(one), group(two))
-        } else {
-            (group(two), group(one))
-        };
+    comparisons: usize,
+) -> Vec<Sides> {
+    let starts = (before.len().min(after.len()) + 1).saturating_sub(size);
+    let mut all = Vec::new();
+    for shift in 0..starts {
+        for start in 0..starts - shift {
+            all.push((
+                before[start + shift..][..size].iter().cloned().collect(),
+                after[start..][..size].iter().cloned().collect(),
+            ));
+        }
     }
-    let shorter = before.len().min(after.len());
-    let start = index % (shorter - size + 1);
-    (
-        group(&before[start..start + size]),
-        group(&after[start..start + size]),
-    )
+    all.truncate(comparisons);
+    all
 }
 
-fn fails(before: &RunGroup, after: &RunGroup, shown: Option<&str>) -> bool {
-    let found = diff(before, after, &DiffSettings::default());
-    let failures = found.failures(&GATE);
+fn fails((before, after): &Sides, design: Design, shown: Option<&str>) -> bool {
+    let settings = DiffSettings {
+        design,
+        ..DiffSettings::default()
+    };
+    let failures = diff(before, after, &settings).failures(&GATE);
     if let (Some(name), Some(first)) = (shown, failures.first()) {
         println!("  {name}: {} {}", first.what, first.reason);
     }

@@ -49,7 +49,7 @@
 //!
 //! `enabled` (default) makes the attribute record; without it functions are compiled as written. `ndarray`,
 //! `ndarray-0_16`, `candle`, `burn`, `nalgebra`, `faer`, `half` and `num-complex` support those libraries: [`tensors`]
-//! has the versions. `flamegraph`, `gzip` and `parquet` add formats to [`export`].
+//! has the versions. `flamegraph`, `gzip`, `html` and `parquet` add formats to [`export`].
 //!
 //! A library that is only annotated depends on `trace-core` instead, which has the attribute and the traits.
 
@@ -74,14 +74,17 @@ pub use model::{
 };
 #[doc(inline)]
 pub use record::{
-    Element, EnvSession, Filter, OpHandle, Schedule, Session, SessionBuilder, SessionError,
-    SessionErrorKind, TensorLike, TensorSink, TraceRecorder, current_op, in_op, label_scope,
-    record, with_recorder,
+    Element, EnvSession, Filter, KeepLast, OpHandle, Schedule, Session, SessionBuilder,
+    SessionError, SessionErrorKind, TensorLike, TensorSink, TraceRecorder, current_op, in_op,
+    label_scope, record, with_recorder,
 };
 #[doc(inline)]
 pub use report::Report;
+#[cfg(feature = "alloc")]
 #[doc(inline)]
-pub use trace_core::{op, tensors};
+pub use trace_core::TracedAlloc;
+#[doc(inline)]
+pub use trace_core::{memory, op, tensors};
 #[doc = include_str!("derive.md")]
 pub use trace_macros::TensorLike;
 #[doc = include_str!("traced_op.md")]

@@ -46,10 +46,12 @@ pub(crate) struct CompareArgs {
 pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     let (before, after) = programs(&args.programs)?;
     let folder = Folder::new(args.keep.as_deref())?;
+    // Its name is the same for both: the size of the environment decides where the stack begins, and an op may take
+    // twice as long with its data elsewhere.
+    let file = folder.path.join("run.json");
     for round in 0..args.warmup {
         show(&format!("warm-up {} of {}", round + 1, args.warmup));
-        for (side, program) in [("before", before), ("after", after)] {
-            let file = folder.path.join(format!("warmup-{side}.json"));
+        for program in [before, after] {
             execute(program, &file)?;
             let _ = fs::remove_file(&file);
         }
@@ -62,10 +64,14 @@ pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for side in order {
             let (name, program) = [("before", before), ("after", after)][side];
-            let file = folder.path.join(format!("{name}-{}.json", round + 1));
             execute(program, &file)?;
             let trace = input::load(&file, args.reading)?;
             groups[side].runs.push(RunSummary::of(&trace));
+            // Unless traces are kept, the folder is deleted with them.
+            let kept = folder.path.join(format!("{name}-{}.json", round + 1));
+            fs::rename(&file, &kept).map_err(|error| {
+                Failure::Message(format!("{}: cannot be written: {error}", kept.display()))
+            })?;
         }
         found = diff(&groups[0], &groups[1], &settings);
         show(&progress(round + 1, args.runs, &groups, &found));

@@ -3,7 +3,7 @@
 use crate::args::Reading;
 use crate::failure::Failure;
 use crate::{input, output};
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use trace_runtime::export::{self, ChromeTrace, Exporter, FileFormat, Gzip, PerfettoTrace};
@@ -24,8 +24,8 @@ pub(crate) struct ConvertArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Target {
     /// Output format [default: by the ending of the output file, else json]
-    #[arg(long, value_enum)]
-    pub(crate) to: Option<TraceFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub(crate) to: Option<FileFormat>,
     /// Write to this file instead of standard output; compressed if its name ends in `.gz`
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -40,41 +40,34 @@ pub(crate) struct Target {
     pub(crate) critical_path: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TraceFormat {
-    /// JSON of `trace-runtime`, which keeps everything
-    Json,
-    /// Chrome JSON as Kineto writes it, for Perfetto, `chrome://tracing` and HTA
-    Chrome,
-    /// Perfetto's native format
-    Perfetto,
-    /// speedscope
-    Speedscope,
-    /// Collapsed stacks, for inferno and flamegraph.pl
-    Collapsed,
-    /// Flame graph
-    Svg,
-    /// Table of ops by input shapes, for spreadsheets
-    Csv,
-    /// Table of entries for `DuckDB`, Polars and Spark (if `optrace` was built with it)
-    Parquet,
-    /// Table of ops by input shapes for the same tools
-    ParquetShapes,
+/// The names of all formats, with a help text each.
+fn formats() -> impl TypedValueParser<Value = FileFormat> {
+    let values = FileFormat::ALL.map(|format| PossibleValue::new(format.name()).help(help(format)));
+    PossibleValuesParser::new(values).map(|name| {
+        let mut formats = FileFormat::ALL.into_iter();
+        formats
+            .find(|format| format.name() == name)
+            .unwrap_or(FileFormat::Json)
+    })
 }
 
-impl From<TraceFormat> for FileFormat {
-    fn from(format: TraceFormat) -> FileFormat {
-        match format {
-            TraceFormat::Json => FileFormat::Json,
-            TraceFormat::Chrome => FileFormat::Chrome,
-            TraceFormat::Perfetto => FileFormat::Perfetto,
-            TraceFormat::Speedscope => FileFormat::Speedscope,
-            TraceFormat::Collapsed => FileFormat::Collapsed,
-            TraceFormat::Svg => FileFormat::Svg,
-            TraceFormat::Csv => FileFormat::Csv,
-            TraceFormat::Parquet => FileFormat::Parquet,
-            TraceFormat::ParquetShapes => FileFormat::ParquetShapes,
+fn help(format: FileFormat) -> &'static str {
+    match format {
+        FileFormat::Json => "JSON of `trace-runtime`, which keeps everything",
+        FileFormat::Chrome => {
+            "Chrome JSON as Kineto writes it, for Perfetto, `chrome://tracing` and HTA"
         }
+        FileFormat::Perfetto => "Perfetto's native format",
+        FileFormat::Speedscope => "speedscope",
+        FileFormat::Collapsed => "Collapsed stacks, for inferno and flamegraph.pl",
+        FileFormat::Svg => "Flame graph",
+        FileFormat::Html => "One page for a browser, as `optrace html` writes",
+        FileFormat::Csv => "Table of ops by input shapes, for spreadsheets",
+        FileFormat::Parquet => {
+            "Table of entries for `DuckDB`, Polars and Spark (if `optrace` was built with it)"
+        }
+        FileFormat::ParquetShapes => "Table of ops by input shapes for the same tools",
+        _ => "",
     }
 }
 
@@ -120,7 +113,7 @@ impl<'a> Destination<'a> {
             )));
         }
         let format = match (target.to, path) {
-            (Some(format), _) => format.into(),
+            (Some(format), _) => format,
             (None, None) => FileFormat::Json,
             (None, Some(path)) => FileFormat::of(path).map_err(with_options)?,
         };

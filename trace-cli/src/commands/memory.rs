@@ -4,9 +4,9 @@ use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
 use std::path::PathBuf;
-use trace_runtime::analyze::{LiveMemory, live_memory};
+use trace_runtime::analyze::{LiveMemory, heap_by_shape, live_memory, memory_growth};
 use trace_runtime::report::{
-    Column, FREES_MISSING, Table, bytes, duration, percent, printable, prose,
+    Column, FREES_MISSING, Table, bytes, duration, memory_tables, printable, prose,
 };
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -36,11 +36,8 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
     } else {
         peaks(&devices, columns)
     }];
-    tables.extend(
-        devices
-            .iter()
-            .map(|device| holders(device, args.layout.rows)),
-    );
+    let (heap, growth) = (heap_by_shape(&trace), memory_growth(&trace));
+    tables.extend(memory_tables(&devices, &heap, &growth, args.layout.rows));
     tables.retain(|table| !table.rows.is_empty());
     let line = match devices.iter().max_by_key(|device| device.peak_bytes) {
         None => FREES_MISSING.to_owned(),
@@ -50,7 +47,11 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
         }
     };
     output::tables(&args.layout, &line, &tables, || {
-        serde_json::to_string_pretty(&devices)
+        serde_json::to_string_pretty(&serde_json::json!({
+            "live": devices,
+            "heap": heap,
+            "growth": growth,
+        }))
     })
 }
 
@@ -103,31 +104,6 @@ fn figures(devices: &[LiveMemory]) -> Table {
         ],
         rows: devices.iter().map(row).collect(),
         ..Table::default()
-    }
-}
-
-fn holders(device: &LiveMemory, limit: usize) -> Table {
-    let row = |holder: &trace_runtime::analyze::MemoryHolder| {
-        let whole = device.peak_bytes.max(1) as f64;
-        vec![
-            printable(holder.operation.as_deref().unwrap_or("outside ops")),
-            bytes(holder.bytes),
-            percent(holder.bytes as f64 / whole),
-            holder.blocks.to_string(),
-        ]
-    };
-    let more = device.holders.len().saturating_sub(limit);
-    Table {
-        title: format!("held at the peak of {}", name(device)),
-        columns: vec![
-            Column::name("op"),
-            Column::number("bytes", 0),
-            Column::number("%", 1),
-            Column::number("blocks", 2),
-        ],
-        rows: device.holders.iter().take(limit).map(row).collect(),
-        footer: (more > 0).then(|| format!("and {more} more")),
-        footnote: None,
     }
 }
 

@@ -7,12 +7,14 @@ mod convert;
 mod diff;
 mod flame;
 mod gate;
+mod html;
 mod memory;
 mod merge;
 mod path;
 mod report;
 mod timeline;
 mod tree;
+mod what_if;
 
 use crate::failure::Failure;
 use clap::Subcommand;
@@ -25,10 +27,14 @@ use trace_runtime::{TraceStore, TraceView as _};
 pub(crate) enum Command {
     /// Show where the time went: one line, then tables by op, shape, device and memory
     Report(report::ReportArgs),
+    /// Write one HTML page with findings, ops, timeline, flame graph, memory, steps and ranks
+    Html(html::HtmlArgs),
     /// Show which op calls which, with equal stacks merged
     Tree(tree::TreeArgs),
     /// Show the critical path: the chain of work that decided how long the run took, and what waited
     Path(path::PathArgs),
+    /// Show what slows a job of several ranks down, or how long it would take with other durations
+    WhatIf(what_if::WhatIfArgs),
     /// Draw a flame graph as SVG, alone or compared with an earlier trace
     Flame(flame::FlameArgs),
     /// Show when each thread and stream was busy
@@ -69,8 +75,10 @@ impl From<Verdict> for ExitCode {
 pub(crate) fn run(command: Command) -> Result<Verdict, Failure> {
     match command {
         Command::Report(args) => report::run(&args)?,
+        Command::Html(args) => html::run(&args)?,
         Command::Tree(args) => tree::run(&args)?,
         Command::Path(args) => path::run(&args)?,
+        Command::WhatIf(args) => what_if::run(&args)?,
         Command::Flame(args) => flame::run(&args)?,
         Command::Timeline(args) => timeline::run(&args)?,
         Command::Memory(args) => memory::run(&args)?,
@@ -82,6 +90,11 @@ pub(crate) fn run(command: Command) -> Result<Verdict, Failure> {
         Command::Completions(args) => completions::run(&args)?,
     }
     Ok(Verdict::Fine)
+}
+
+/// The line under a table that does not show all of its rows.
+fn more(all: usize, shown: usize, what: &str) -> Option<String> {
+    (all > shown).then(|| format!("and {} more {what}: `--rows N` shows them", all - shown))
 }
 
 /// One line that lists what the reader left out of a trace, if anything.

@@ -1,12 +1,13 @@
 //! `optrace path`: the critical path, what it crosses, and who waited for whom.
 
+use super::more;
 use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
 use serde_json::json;
 use std::path::PathBuf;
 use trace_runtime::TraceStore;
-use trace_runtime::analyze::{CausalModel, CriticalPath, LaneTime, PathStep};
+use trace_runtime::analyze::{CausalModel, CriticalPath, LaneTime, PathStep, WaitStates};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 
 #[derive(Debug, clap::Args)]
@@ -26,16 +27,23 @@ pub(super) fn run(args: &PathArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;
     let model = CausalModel::new(&trace);
     let path = model.critical_path();
+    let states = model.wait_states();
     let rows = args.layout.rows;
     let tables = match (args.full, args.layout.format) {
         (true, Format::Csv) => vec![steps_csv(&model)],
         (false, Format::Csv) => vec![ops_csv(&path)],
         (true, _) => vec![steps(&model, rows)],
-        (false, _) => vec![
-            ops(&path, rows),
-            crossed(&path, rows),
-            waits(&model.lanes(), rows),
-        ],
+        (false, _) => {
+            let mut tables = vec![
+                ops(&path, rows),
+                crossed(&path, rows),
+                waits(&model.lanes(), rows),
+            ];
+            if states.ranks.len() > 1 {
+                tables.extend(rank_tables(&states, rows));
+            }
+            tables
+        }
     };
     let mut line = headline(&path);
     for missing in model.missing() {
@@ -48,6 +56,7 @@ pub(super) fn run(args: &PathArgs) -> Result<(), Failure> {
             "critical_path": path,
             "steps": steps,
             "lanes": model.lanes(),
+            "wait_states": states,
             "missing": model.missing(),
         }))
     })
@@ -152,6 +161,89 @@ fn waits(lanes: &[LaneTime], rows: usize) -> Table {
     }
 }
 
+/// How the ranks spent their time, their waits for each other, and the ops that caused them.
+fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
+    let ranks = Table {
+        title: "ranks".to_owned(),
+        columns: vec![
+            Column::number("rank", 0),
+            Column::number("work", 0),
+            Column::number("waiting", 0),
+            Column::number("idle", 0),
+            Column::number("others waited for it", 1),
+        ],
+        rows: states
+            .ranks
+            .iter()
+            .take(rows)
+            .map(|time| {
+                vec![
+                    time.rank.to_string(),
+                    duration(time.working_ns),
+                    duration(time.waiting_ns),
+                    duration(time.idle_ns),
+                    duration(time.caused_ns),
+                ]
+            })
+            .collect(),
+        footer: more(states.ranks.len(), rows, "ranks"),
+        footnote: None,
+    };
+    let waits = Table {
+        title: "waits between ranks".to_owned(),
+        columns: vec![
+            Column::name("wait"),
+            Column::number("rank", 0),
+            Column::name("in"),
+            Column::number("for rank", 0),
+            Column::number("time", 0),
+            Column::number("count", 1),
+        ],
+        rows: states
+            .sums
+            .iter()
+            .take(rows)
+            .map(|sum| {
+                vec![
+                    sum.class.clone(),
+                    sum.rank.to_string(),
+                    printable(&sum.operation),
+                    sum.late_rank.to_string(),
+                    duration(sum.ns),
+                    sum.count.to_string(),
+                ]
+            })
+            .collect(),
+        footer: more(states.sums.len(), rows, "waits"),
+        footnote: None,
+    };
+    let causes = Table {
+        title: "what other ranks waited for".to_owned(),
+        columns: vec![
+            Column::name("op"),
+            Column::number("on rank", 0),
+            Column::number("waiting it caused", 0),
+            Column::number("share", 1),
+        ],
+        rows: states
+            .blames
+            .iter()
+            .take(rows)
+            .map(|blame| {
+                vec![
+                    printable(&blame.operation),
+                    blame.rank.to_string(),
+                    duration(blame.ns),
+                    percent(blame.ns as f64 / states.total_ns.max(1) as f64),
+                ]
+            })
+            .collect(),
+        footer: more(states.blames.len(), rows, "causes"),
+        footnote: None,
+    };
+    [ranks, waits, causes]
+}
+
 fn steps(model: &CausalModel<'_, TraceStore>, rows: usize) -> Table {
     let count = model.critical_steps().count();
     Table {
@@ -183,10 +275,6 @@ fn steps(model: &CausalModel<'_, TraceStore>, rows: usize) -> Table {
         footer: more(count, rows, "steps"),
         footnote: None,
     }
-}
-
-fn more(all: usize, shown: usize, what: &str) -> Option<String> {
-    (all > shown).then(|| format!("and {} more {what}: `--rows N` shows them", all - shown))
 }
 
 fn ops_csv(path: &CriticalPath) -> Table {

@@ -6,6 +6,7 @@ use crate::{input, output};
 use std::path::PathBuf;
 use std::time::Instant;
 use trace_runtime::analyze::MachinePeaks;
+use trace_runtime::export::HtmlPage;
 use trace_runtime::report::OpSort;
 
 #[derive(Debug, clap::Args)]
@@ -40,7 +41,7 @@ pub(crate) enum Peaks {
 }
 
 impl Peaks {
-    fn get(self) -> MachinePeaks {
+    pub(super) fn get(self) -> MachinePeaks {
         match self {
             Peaks::Given(peaks) => peaks,
             Peaks::Measured => {
@@ -52,7 +53,7 @@ impl Peaks {
     }
 }
 
-fn peaks(text: &str) -> Result<Peaks, String> {
+pub(super) fn peaks(text: &str) -> Result<Peaks, String> {
     if text == "measured" {
         return Ok(Peaks::Measured);
     }
@@ -72,6 +73,10 @@ fn peaks(text: &str) -> Result<Peaks, String> {
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let trace = input::load(&args.file, args.reading)?;
+    if args.layout.format == Format::Html {
+        let page = HtmlPage::new().with_title(super::html::names(std::slice::from_ref(&args.file)));
+        return super::html::write(page, &trace, args.peaks, args.layout.output.as_deref());
+    }
     let mut report = trace.report().sorted_by(args.sort);
     if let Some(peaks) = args.peaks {
         report = report.with_peaks(peaks.get());
@@ -87,6 +92,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         Format::Json => report.to_json()? + "\n",
         Format::Csv if args.by_shape => report.shapes_csv(),
         Format::Csv => report.ops_csv(),
+        Format::Html => return Ok(()),
     };
     output::write(layout.output.as_deref(), text.as_bytes())
 }

@@ -44,6 +44,7 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
         columns: if plain {
             vec![
                 Column::name("op"),
+                Column::name("label"),
                 Column::number("depth", 0),
                 Column::number("count", 0),
                 Column::number("total_ns", 0),
@@ -128,15 +129,20 @@ fn row(node: &CallNode, whole: u64, plain: bool) -> Vec<String> {
     if plain {
         return vec![
             node.operation.clone(),
+            node.label.clone().unwrap_or_default(),
             node.depth.to_string(),
             node.count.to_string(),
             node.total_ns.to_string(),
             node.self_ns.to_string(),
         ];
     }
+    let name = match &node.label {
+        Some(label) => format!("{} {label}", node.operation),
+        None => node.operation.clone(),
+    };
     let indent = "  ".repeat(node.depth.min(DEEPEST_INDENT));
     vec![
-        format!("{indent}{}", printable(&node.operation)),
+        format!("{indent}{}", printable(&name)),
         duration(node.total_ns),
         percent(node.total_ns as f64 / whole.max(1) as f64),
         duration(node.self_ns),

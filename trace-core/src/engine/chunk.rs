@@ -2,15 +2,14 @@
 //!
 //! A row is three words, so an entry costs 24 bytes where its signature repeats. The words are
 //! atomics and the length is published after them, which makes reading a chunk that is still being
-//! written safe without a lock and without `unsafe`; on the machines we care about these are plain
-//! loads and stores.
+//! written safe without a lock; on the machines we care about these are plain loads and stores.
 
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
+use super::block::{Block, HEADER_WORDS, TABLES, header};
 use crate::Outcome;
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Rows in the largest chunk; a row's key is its chunk's number above these bits.
 pub const SLOT_BITS: u32 = 12;
@@ -81,7 +80,7 @@ pub fn facts_with_extra(duration: u64, signature: u32, outcome: Outcome) -> u64 
 }
 
 impl Row {
-    fn pack(self) -> PackedRow {
+    pub fn pack(self) -> PackedRow {
         let facts = if self.extra {
             facts_with_extra(self.duration, self.signature, self.outcome)
         } else {
@@ -95,7 +94,7 @@ impl Row {
     }
 
     #[inline]
-    fn unpack([start, facts, steps]: [u64; 3]) -> Row {
+    pub fn unpack([start, facts, steps]: [u64; 3]) -> Row {
         Row {
             start,
             duration: facts & LONG_DURATION,
@@ -108,66 +107,46 @@ impl Row {
     }
 }
 
+/// Rows that one thread appends, in a block of memory.
 #[derive(Debug)]
 pub struct Chunk {
-    len: AtomicU32,
     /// Rows past the length may be those of an earlier chunk. They are never read.
-    rows: Rows,
-}
-
-type Rows = Box<[[AtomicU64; 3]]>;
-
-/// Rows of chunks that are gone. The first write to a page costs as much as half an op, and programs that make one
-/// short recording mostly make many.
-#[cfg(not(loom))]
-static SPARE: std::sync::Mutex<Vec<Rows>> = std::sync::Mutex::new(Vec::new());
-/// Some 1.5 MiB.
-#[cfg(not(loom))]
-const MOST_SPARE: usize = 16;
-
-#[cfg(not(loom))]
-fn spare() -> std::sync::MutexGuard<'static, Vec<Rows>> {
-    SPARE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-#[cfg(not(loom))]
-impl Drop for Chunk {
-    fn drop(&mut self) {
-        if self.rows.len() == MAX_ROWS {
-            let mut spare = spare();
-            if spare.len() < MOST_SPARE {
-                spare.push(std::mem::take(&mut self.rows));
-            }
-        }
-    }
+    block: Block,
+    /// The place of the block in its region.
+    place: u32,
 }
 
 impl Chunk {
+    /// A chunk on the heap.
     pub fn with_rows(rows: usize) -> Chunk {
-        let rows = rows.min(MAX_ROWS);
-        #[cfg(not(loom))]
-        let spare = if rows == MAX_ROWS {
-            spare().pop()
-        } else {
-            None
-        };
-        #[cfg(loom)]
-        let spare = None;
-        Chunk {
-            len: AtomicU32::new(0),
-            rows: spare.unwrap_or_else(|| (0..rows).map(|_| [0; 3].map(AtomicU64::new)).collect()),
-        }
+        let block = Block::on_heap(rows);
+        block.header()[header::LEN].store(0, Ordering::Relaxed);
+        Chunk { block, place: 0 }
+    }
+
+    /// Begins a chunk in a block of a region that no other thread appends to. Readers of the region may still be
+    /// reading the chunk that was there before: [`copy_block`] finds out.
+    pub fn begin(block: Block, place: u32, sequence: u64, owner: u64) -> Chunk {
+        begin_block(&block, sequence, owner);
+        Chunk { block, place }
+    }
+
+    /// The place of its block in its region.
+    pub fn place(&self) -> u32 {
+        self.place
+    }
+
+    pub(crate) fn is_in_region(&self) -> bool {
+        self.block.is_in_region()
     }
 
     /// Bytes that a chunk of so many rows takes.
     pub const fn bytes(rows: usize) -> usize {
-        size_of::<Chunk>() + rows * size_of::<[AtomicU64; 3]>()
+        size_of::<Chunk>() + (HEADER_WORDS + rows * 3) * size_of::<AtomicU64>()
     }
 
     pub fn capacity(&self) -> usize {
-        self.rows.len()
+        self.block.rows().len()
     }
 
     /// Appends a row; false if the chunk is full. Only the thread that owns the chunk calls this.
@@ -177,41 +156,65 @@ impl Chunk {
 
     #[inline]
     pub fn push_packed(&self, [start, facts, steps]: PackedRow) -> bool {
-        let len = self.len.load(Ordering::Relaxed);
-        let Some(slot) = self.rows.get(len as usize) else {
+        let published = &self.block.header()[header::LEN];
+        let len = published.load(Ordering::Relaxed);
+        let Some(slot) = self.block.rows().get(len as usize) else {
             return false;
         };
         slot[0].store(start, Ordering::Relaxed);
         slot[1].store(facts, Ordering::Relaxed);
         slot[2].store(steps, Ordering::Relaxed);
-        self.len.store(len + 1, Ordering::Release);
+        published.store(len + 1, Ordering::Release);
         true
+    }
+
+    /// Appends the words of an extra, before its row; false if there is no room for them.
+    pub(crate) fn push_extra(&self, words: &[u64]) -> bool {
+        let published = &self.block.header()[header::EXTRA_WORDS];
+        let len = published.load(Ordering::Relaxed) as usize;
+        // The last word of a region's block is its trailer.
+        let room = self.extra_capacity();
+        let Some(slots) = self.block.rest()[..room].get(len..len + words.len()) else {
+            return false;
+        };
+        for (slot, word) in slots.iter().zip(words) {
+            slot.store(*word, Ordering::Relaxed);
+        }
+        published.store((len + words.len()) as u64, Ordering::Release);
+        true
+    }
+
+    /// The most words of extras that the chunk can hold.
+    pub(crate) fn extra_capacity(&self) -> usize {
+        self.block.rest().len().saturating_sub(1)
     }
 
     /// Whether the thread that owns the chunk can append nothing more.
     pub(crate) fn is_full(&self) -> bool {
-        self.len.load(Ordering::Relaxed) as usize == self.rows.len()
+        let len = self.block.header()[header::LEN].load(Ordering::Relaxed);
+        len as usize >= self.block.rows().len()
     }
 
     /// How many rows are published; they never change while recording.
     pub fn len(&self) -> usize {
-        self.len.load(Ordering::Acquire) as usize
+        self.block.header()[header::LEN].load(Ordering::Acquire) as usize
     }
 
     /// A row that is published.
     #[inline]
     pub fn row(&self, slot: usize) -> Option<Row> {
-        let words = self.rows.get(slot)?;
-        Some(Row::unpack([
-            words[0].load(Ordering::Relaxed),
-            words[1].load(Ordering::Relaxed),
-            words[2].load(Ordering::Relaxed),
-        ]))
+        self.packed(slot).map(Row::unpack)
+    }
+
+    #[inline]
+    fn packed(&self, slot: usize) -> Option<PackedRow> {
+        let words = self.block.rows().get(slot)?;
+        Some([0, 1, 2].map(|word| words[word].load(Ordering::Relaxed)))
     }
 
     /// Changes the numbers of a row. No thread may append any more.
     pub fn renumber(&self, slot: usize, step: u32, parent: u32) {
-        if let Some(words) = self.rows.get(slot) {
+        if let Some(words) = self.block.rows().get(slot) {
             words[2].store(Steps::new(step, parent).0, Ordering::Relaxed);
         }
     }
@@ -220,12 +223,69 @@ impl Chunk {
     pub fn copy(&self, slots: std::ops::Range<usize>) -> Chunk {
         let copy = Chunk::with_rows(slots.len());
         for slot in slots {
-            if let Some(row) = self.row(slot) {
-                copy.push(row);
+            if let Some(row) = self.packed(slot) {
+                copy.push_packed(row);
             }
         }
         copy
     }
+}
+
+/// Empties a block for a chunk with another sequence number. The trailer changes first and the sequence number
+/// last, so a reader that finds both equal has read nothing of the new chunk.
+pub fn begin_block(block: &Block, sequence: u64, owner: u64) {
+    let words = block.header();
+    if let Some(trailer) = block.rest().last() {
+        trailer.store(sequence, Ordering::Relaxed);
+    }
+    fence(Ordering::Release);
+    words[header::LEN].store(0, Ordering::Relaxed);
+    words[header::EXTRA_WORDS].store(0, Ordering::Relaxed);
+    words[header::OWNER].store(owner, Ordering::Relaxed);
+    words[header::SEQUENCE].store(sequence, Ordering::Release);
+}
+
+/// The content of a block of a region at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockCopy {
+    pub sequence: u64,
+    pub owner: u64,
+    pub rows: Vec<PackedRow>,
+    pub extras: Vec<u64>,
+}
+
+/// Copies a chunk of a region while its thread may append to it, and while the block may be used for another chunk.
+/// None if it is, or if the block is free.
+pub fn copy_block(block: &Block) -> Option<BlockCopy> {
+    let words = block.header();
+    let sequence = words[header::SEQUENCE].load(Ordering::Acquire);
+    let owner = words[header::OWNER].load(Ordering::Relaxed);
+    if sequence == 0 || owner == TABLES {
+        return None;
+    }
+    // The rows first: the extra of a row that is seen is seen too.
+    let rows = words[header::LEN].load(Ordering::Acquire) as usize;
+    let extras = words[header::EXTRA_WORDS].load(Ordering::Acquire) as usize;
+    let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+    let copy = BlockCopy {
+        sequence,
+        owner,
+        rows: block
+            .rows()
+            .iter()
+            .take(rows)
+            .map(|[start, facts, steps]| [load(start), load(facts), load(steps)])
+            .collect(),
+        extras: block.rest().iter().take(extras).map(load).collect(),
+    };
+    is_unchanged(block, sequence).then_some(copy)
+}
+
+/// Whether everything that was read of a block belongs to the chunk with this sequence number.
+pub fn is_unchanged(block: &Block, sequence: u64) -> bool {
+    fence(Ordering::Acquire);
+    let trailer = block.rest().last();
+    trailer.is_some_and(|trailer| trailer.load(Ordering::Relaxed) == sequence)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -266,27 +326,15 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_used_again_begin_empty_and_few_are_kept() {
-        let row = Row {
-            start: 1,
-            duration: 2,
-            signature: 3,
-            outcome: Outcome::Ok,
-            extra: false,
-            step: 4,
-            parent: 5,
-        };
+    fn rows_that_are_used_again_begin_empty() {
         for _ in 0..3 {
-            let chunks: Vec<Chunk> = (0..2 * MOST_SPARE)
-                .map(|_| Chunk::with_rows(MAX_ROWS))
-                .collect();
+            let chunks: Vec<Chunk> = (0..20).map(|_| Chunk::with_rows(MAX_ROWS)).collect();
             for chunk in &chunks {
                 assert_eq!((chunk.len(), chunk.capacity()), (0, MAX_ROWS));
-                while chunk.push(row) {}
+                while chunk.push_packed([1, 2, 3]) {}
                 assert_eq!(chunk.len(), MAX_ROWS);
             }
         }
-        assert!(spare().len() <= MOST_SPARE);
     }
 }
 
@@ -323,6 +371,47 @@ mod loom_tests {
                     (u64::from(step), u64::from(step))
                 );
                 assert_eq!((row.signature, row.step, row.parent), (step, step, step));
+            }
+            writer.join().unwrap();
+        });
+    }
+
+    #[derive(Debug)]
+    struct Words(Vec<AtomicU64>);
+
+    impl super::super::block::Region for Words {
+        fn words(&self) -> &[AtomicU64] {
+            &self.0
+        }
+    }
+
+    /// A chunk that fills a block, and the next one in the same block, read at any moment: what is read belongs to
+    /// one of the two.
+    #[test]
+    fn a_block_that_is_used_again_is_never_read_as_a_mix() {
+        loom::model(|| {
+            let words = (0..HEADER_WORDS + 3 + 2).map(|_| AtomicU64::new(0));
+            let region: std::sync::Arc<dyn super::super::block::Region> =
+                std::sync::Arc::new(Words(words.collect()));
+            let block = {
+                let region = region.clone();
+                move || Block::in_region(&region, 0..HEADER_WORDS + 5, 1).expect("fits")
+            };
+            let reader = block();
+            let writer = loom::thread::spawn(move || {
+                for sequence in 1..=2 {
+                    let chunk = Chunk::begin(block(), 0, sequence, sequence);
+                    assert!(chunk.push_extra(&[sequence]));
+                    assert!(chunk.push_packed([sequence; 3]));
+                    assert!(!chunk.push_packed([9; 3]));
+                }
+            });
+            if let Some(copy) = copy_block(&reader) {
+                assert_eq!(copy.owner, copy.sequence);
+                for row in &copy.rows {
+                    assert_eq!(row, &[copy.sequence; 3]);
+                    assert_eq!(copy.extras, [copy.sequence]);
+                }
             }
             writer.join().unwrap();
         });

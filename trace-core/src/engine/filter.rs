@@ -65,10 +65,6 @@ impl Filter {
         Some(filter)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Filter::new()
-    }
-
     /// Whether ops of this name are recorded.
     pub(crate) fn keeps(&self, name: &str) -> bool {
         let fits = |pattern: &String| fits(pattern, name);

@@ -1,10 +1,11 @@
 //! The innermost op as the parent of ops on another thread.
 
+use super::label_scope::label_scope;
 use super::log::Shared;
 use super::state;
 use super::task::Around;
 use crate::engine::rows::OpRef;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 /// The op that was innermost where [`current_op`] was called. Send it to another thread and run work
 /// there [in it](in_op).
@@ -12,6 +13,10 @@ use std::sync::Weak;
 pub struct OpHandle {
     op: Option<OpRef>,
     session: Weak<Shared>,
+    /// The label of the scope that it was made in.
+    label: Option<Arc<str>>,
+    /// The context that memory is charged to.
+    heap_context: u16,
 }
 
 /// The innermost op that is running on this thread and being recorded; an empty handle if there is
@@ -22,16 +27,17 @@ pub fn current_op() -> OpHandle {
     }
     state::with_active(|recorder| OpHandle {
         op: recorder.current(),
-        session: recorder
-            .session()
-            .map(std::sync::Arc::downgrade)
-            .unwrap_or_default(),
+        session: recorder.session().map(Arc::downgrade).unwrap_or_default(),
+        label: Some(recorder.label_path())
+            .filter(|label| !label.is_empty())
+            .map(Arc::from),
+        heap_context: recorder.heap_context(),
     })
     .unwrap_or_default()
 }
 
 /// Runs `body` so that the ops that begin in it on this thread have the op of `handle` as their
-/// parent.
+/// parent, and the label of the [scope](crate::label_scope) in which the handle was made.
 ///
 /// ```
 /// use trace_runtime::{Session, current_op, in_op, traced_op};
@@ -60,16 +66,24 @@ pub fn current_op() -> OpHandle {
 pub fn in_op<R>(handle: &OpHandle, body: impl FnOnce() -> R) -> R {
     let around = if handle.op.is_some() && state::is_anyone_recording() {
         state::with_active(|recorder| {
-            let same = recorder.session().is_some_and(|session| {
-                std::ptr::eq(std::sync::Arc::as_ptr(session), handle.session.as_ptr())
-            });
-            same.then(|| Around::new(recorder.link(handle.op)))
+            let same = recorder
+                .session()
+                .is_some_and(|session| std::ptr::eq(Arc::as_ptr(session), handle.session.as_ptr()));
+            same.then(|| Around::new(recorder.link(handle.op, handle.heap_context)))
         })
         .flatten()
     } else {
         None
     };
-    let result = body();
+    let result = match handle.label.as_deref().filter(|_| around.is_some()) {
+        // On the thread of the handle, the scope is already around.
+        Some(label) if !is_in_scope(label) => label_scope(label, body),
+        _ => body(),
+    };
     drop(around);
     result
+}
+
+fn is_in_scope(label: &str) -> bool {
+    state::with_active(|recorder| recorder.label_path() == label).unwrap_or(false)
 }

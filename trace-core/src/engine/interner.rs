@@ -18,6 +18,38 @@ pub struct Signature {
     pub bytes: usize,
 }
 
+impl Signature {
+    /// A signature of these words, which begin at `first_word` among those of all signatures.
+    pub fn new(
+        operation: u32,
+        kind: Option<OpKind>,
+        label: Option<u32>,
+        device: Option<u32>,
+        first_word: u32,
+        words: &[usize],
+    ) -> Signature {
+        let (elements, bytes) = Parts::new(words)
+            .filter(|(header, _)| header.role() == Role::Output)
+            .fold((0usize, 0usize), |(count, bytes), (header, dims)| {
+                let elements = elements(dims);
+                (
+                    count.saturating_add(elements),
+                    bytes.saturating_add(header.dtype().bytes(elements)),
+                )
+            });
+        Signature {
+            operation,
+            kind,
+            label,
+            device,
+            first_word,
+            word_count: words.len() as u32,
+            elements,
+            bytes,
+        }
+    }
+}
+
 /// The signatures of a trace being put together, each kept once.
 #[derive(Debug, Clone, Default)]
 pub struct Interner {
@@ -30,6 +62,27 @@ pub struct Interner {
 }
 
 impl Interner {
+    /// Copies some of what `other` has and this one does not, in order; false when nothing is missing. For names and
+    /// signatures of a table that other threads use: they wait only for one such copy at a time.
+    pub fn copy_some_of(&mut self, other: &Interner) -> bool {
+        const AT_ONCE: usize = 4096;
+        let strings = other.strings.iter().skip(self.strings.len());
+        for string in strings.take(AT_ONCE) {
+            let number = self.strings.len() as u32;
+            self.strings.push(string.clone());
+            self.string_ids.insert(string.clone(), number);
+        }
+        let first = self.signatures.len();
+        let end = other.signatures.len().min(first + AT_ONCE);
+        self.signatures
+            .extend_from_slice(&other.signatures[first..end]);
+        if let Some(last) = self.signatures.last() {
+            let words = self.words.len()..(last.first_word + last.word_count) as usize;
+            self.words.extend_from_slice(&other.words[words]);
+        }
+        self.strings.len() < other.strings.len() || end < other.signatures.len()
+    }
+
     /// The number of this string, if it is known.
     pub fn find_string(&self, string: &str) -> Option<u32> {
         self.string_ids.get(string).copied()
@@ -46,7 +99,8 @@ impl Interner {
     }
 
     /// The number of this signature, or none if it is new and there is no room for another one. `words` are
-    /// headers and dims, without the op. `has_room` is asked once, for a new signature.
+    /// headers and dims, without the op. `has_room` is asked once,
+    /// for a new signature with its number.
     pub fn signature(
         &mut self,
         operation: u32,
@@ -54,7 +108,7 @@ impl Interner {
         label: Option<u32>,
         device: Option<u32>,
         words: &[usize],
-        has_room: impl FnOnce() -> bool,
+        has_room: impl FnOnce(u32, &Signature) -> bool,
     ) -> Option<u32> {
         self.key.clear();
         self.key.push(operation as usize);
@@ -67,29 +121,16 @@ impl Interner {
             return Some(id);
         }
         let id = self.signatures.len() as u32;
-        if id > MAX_SIGNATURES || !has_room() {
+        if id > MAX_SIGNATURES {
+            return None;
+        }
+        let first_word = self.words.len() as u32;
+        let signature = Signature::new(operation, kind, label, device, first_word, words);
+        if !has_room(id, &signature) {
             return None;
         }
         self.signature_ids.insert(self.key.as_slice().into(), id);
-        let (count, bytes) = Parts::new(words)
-            .filter(|(header, _)| header.role() == Role::Output)
-            .fold((0usize, 0usize), |(count, bytes), (header, dims)| {
-                let elements = elements(dims);
-                (
-                    count.saturating_add(elements),
-                    bytes.saturating_add(header.dtype().bytes(elements)),
-                )
-            });
-        self.signatures.push(Signature {
-            operation,
-            kind,
-            label,
-            device,
-            first_word: self.words.len() as u32,
-            word_count: words.len() as u32,
-            elements: count,
-            bytes,
-        });
+        self.signatures.push(signature);
         self.words.extend_from_slice(words);
         Some(id)
     }

@@ -7,8 +7,8 @@ use super::state;
 /// the layer of a model. The label of a scope inside another is `outer.inner`.
 ///
 /// Reports show labels between an op and its shapes, so that three blocks of a model are three rows. Use the option
-/// `label = …` of `#[traced_op]` or `op!` to label one op instead. Ops on other threads and those that a future runs
-/// after `body` has returned do not have the label.
+/// `label = …` of `#[traced_op]` or `op!` to label one op instead. Work that [`in_op`](crate::in_op) runs on another
+/// thread has the label too; other ops there and those that a future runs after `body` has returned do not.
 ///
 /// The label is kept once per thread: one that repeats is not copied. While nothing records, `body` is all that runs.
 ///

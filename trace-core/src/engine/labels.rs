@@ -3,7 +3,9 @@
 //! A labelled op has a number of its own, so that its latest signature is found like that of any other op, also where
 //! the instances of a function run in turn. Nothing is formatted or allocated for a label that the thread knows.
 
-use super::log::Room;
+use super::log::{Room, Shared};
+use super::signatures::{FILTERED, REFUSED};
+use super::site::Sites;
 
 /// The number of a label on one thread; [`NO_LABEL`] for none.
 pub(crate) type LabelNumber = u32;
@@ -17,11 +19,13 @@ pub(crate) const REFUSED_LABEL: LabelNumber = u32::MAX;
 pub(crate) struct Labels {
     /// By number, from 1 on.
     known: Vec<Label>,
-    /// Numbers by the hash of scope and text: open addressing, at most half full.
-    slots: Vec<LabelNumber>,
+    /// By the hash of scope and text: open addressing, at most half full.
+    slots: Vec<Slot>,
     /// Labelled ops by op and label: open addressing, at most half full.
     ops: Vec<LabelledOp>,
     op_count: usize,
+    /// By number, the sites of the ops that have the label. Those of the scope that the thread is in are elsewhere.
+    sites: Vec<Sites>,
 }
 
 #[derive(Debug)]
@@ -30,8 +34,60 @@ struct Label {
     path: Box<str>,
     /// Bytes of the path that this label added.
     own: usize,
-    scope: LabelNumber,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    key: Key,
+    number: LabelNumber,
     hash: u32,
+}
+
+/// Scope, length, and both ends of a label's text. That is all of a text of up to [`WHOLE`] bytes, which most labels are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Key {
+    scope_and_len: u64,
+    first: u64,
+    last: u64,
+}
+
+/// Bytes of the longest text that a [`Key`] has as a whole.
+const WHOLE: usize = 16;
+
+impl Key {
+    #[inline]
+    fn new(scope: LabelNumber, text: &str) -> Key {
+        let bytes = text.as_bytes();
+        let (first, last) = if let (Some(first), Some(last)) =
+            (bytes.first_chunk::<8>(), bytes.last_chunk::<8>())
+        {
+            (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+        } else {
+            let word = bytes
+                .iter()
+                .fold(0, |word, byte| word << 8 | u64::from(*byte));
+            (word, 0)
+        };
+        Key {
+            scope_and_len: u64::from(scope) | (text.len() as u64) << 32,
+            first,
+            last,
+        }
+    }
+
+    #[inline]
+    fn hash(self, text: &str) -> u32 {
+        let mix =
+            |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut sum = mix(self.first ^ self.last.rotate_left(23), self.scope_and_len);
+        if text.len() > WHOLE {
+            // Texts that differ in the middle only.
+            for word in text.as_bytes().as_chunks::<8>().0 {
+                sum = mix(sum, u64::from_le_bytes(*word));
+            }
+        }
+        (sum >> 32) as u32
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +111,48 @@ impl Labels {
             slots: Vec::new(),
             ops: Vec::new(),
             op_count: 0,
+            sites: Vec::new(),
+        }
+    }
+
+    /// The sites of the ops that have a label, if it was not refused, and its path.
+    #[inline]
+    pub(crate) fn sites_and_path(&mut self, label: LabelNumber) -> (Option<&mut Sites>, &str) {
+        if label as usize >= self.sites.len() && self.add_sites(label).is_none() {
+            return (None, "");
+        }
+        let path = path(&self.known, label);
+        (self.sites.get_mut(label as usize), path)
+    }
+
+    /// The sites of the ops that have a label, if there are any.
+    #[inline]
+    pub(crate) fn known_sites(&self, label: LabelNumber) -> Option<&Sites> {
+        self.sites.get(label as usize)
+    }
+
+    #[cold]
+    fn add_sites(&mut self, label: LabelNumber) -> Option<()> {
+        if label == REFUSED_LABEL {
+            return None;
+        }
+        self.sites.resize_with(self.known.len() + 1, Sites::new);
+        Some(())
+    }
+
+    /// Puts the sites of `outer` away, and those of `inner` in their place.
+    pub(crate) fn exchange_sites(
+        &mut self,
+        sites: &mut Sites,
+        outer: LabelNumber,
+        inner: LabelNumber,
+    ) {
+        let away = std::mem::replace(sites, Sites::new());
+        if let Some(outer) = self.sites_and_path(outer).0 {
+            *outer = away;
+        }
+        if let Some(inner) = self.sites_and_path(inner).0 {
+            *sites = std::mem::replace(inner, Sites::new());
         }
     }
 
@@ -63,68 +161,91 @@ impl Labels {
         if text.is_empty() || scope == REFUSED_LABEL {
             return scope;
         }
-        let hash = hash(scope, text);
+        let key = Key::new(scope, text);
+        let hash = key.hash(text);
         let mask = self.slots.len().wrapping_sub(1);
         let mut slot = hash as usize & mask;
         // Ends at an empty slot: at most half of them are taken.
-        while let Some(&number) = self.slots.get(slot)
-            && number != NO_LABEL
+        while let Some(known) = self.slots.get(slot)
+            && known.number != NO_LABEL
         {
-            let known = &self.known[number as usize - 1];
-            if known.hash == hash && known.is(scope, text) {
-                return number;
+            if known.key == key
+                && (text.len() <= WHOLE || self.known[known.number as usize - 1].ends_in(text))
+            {
+                return known.number;
             }
             slot = (slot + 1) & mask;
         }
-        self.add(scope, text, hash, room)
+        self.add(scope, text, (key, hash), room)
     }
 
     /// The path of a label: `layers.3.attn`.
     pub(crate) fn path(&self, label: LabelNumber) -> &str {
-        let index = (label as usize).wrapping_sub(1);
-        self.known.get(index).map_or("", |label| &label.path)
+        path(&self.known, label)
     }
 
     #[cold]
     #[inline(never)]
-    fn add(&mut self, scope: LabelNumber, text: &str, hash: u32, room: &Room) -> LabelNumber {
+    fn add(
+        &mut self,
+        scope: LabelNumber,
+        text: &str,
+        (key, hash): (Key, u32),
+        room: &Room,
+    ) -> LabelNumber {
         let path = match self.path(scope) {
             "" => text.to_owned(),
             scope => format!("{scope}.{text}"),
         };
-        if !room.take(2 * size_of::<Label>() + path.len() + 32) {
+        let bytes = 2 * (size_of::<Label>() + size_of::<Sites>()) + path.len() + 32;
+        if !room.take(bytes) {
             return REFUSED_LABEL;
         }
         self.known.push(Label {
             path: path.into(),
             own: text.len(),
-            scope,
-            hash,
         });
         let number = self.known.len() as LabelNumber;
         if self.known.len() * 2 > self.slots.len() {
-            self.slots = vec![NO_LABEL; (self.slots.len() * 2).max(FIRST_SLOTS)];
-            for number in 1..=number {
-                self.place(number);
+            let grown = vec![Slot::default(); (self.slots.len() * 2).max(FIRST_SLOTS)];
+            for slot in std::mem::replace(&mut self.slots, grown) {
+                if slot.number != NO_LABEL {
+                    self.place(slot);
+                }
             }
-        } else {
-            self.place(number);
         }
+        self.place(Slot { key, number, hash });
         number
     }
 
-    fn place(&mut self, number: LabelNumber) {
+    fn place(&mut self, new: Slot) {
         let mask = self.slots.len() - 1;
-        let mut slot = self.known[number as usize - 1].hash as usize & mask;
-        while self.slots[slot] != NO_LABEL {
+        let mut slot = new.hash as usize & mask;
+        while self.slots[slot].number != NO_LABEL {
             slot = (slot + 1) & mask;
         }
-        self.slots[slot] = number;
+        self.slots[slot] = new;
     }
 
-    /// The number of an op with a label, if the thread knows it.
-    #[inline]
-    pub(crate) fn op(&self, op: u32, label: LabelNumber) -> Option<u32> {
+    /// The number of an op with a label, for an op that is named at run time.
+    pub(crate) fn labelled(&mut self, shared: &Shared, op: u32, label: LabelNumber) -> u32 {
+        if op == FILTERED || op == REFUSED {
+            return op;
+        }
+        if label == REFUSED_LABEL {
+            return REFUSED;
+        }
+        if let Some(number) = self.op(op, label) {
+            return number;
+        }
+        let number = shared
+            .signatures
+            .labelled(op, self.path(label), &shared.room);
+        self.add_op(op, label, number, &shared.room);
+        number
+    }
+
+    fn op(&self, op: u32, label: LabelNumber) -> Option<u32> {
         let mask = self.ops.len().wrapping_sub(1);
         let mut slot = first_slot(op, label) & mask;
         loop {
@@ -139,7 +260,7 @@ impl Labels {
         }
     }
 
-    pub(crate) fn add_op(&mut self, op: u32, label: LabelNumber, number: u32, room: &Room) {
+    fn add_op(&mut self, op: u32, label: LabelNumber, number: u32, room: &Room) {
         // Ops of a refused label are not kept: they would be as many as the ops of the program.
         if !room.take(4 * size_of::<LabelledOp>()) {
             return;
@@ -166,11 +287,14 @@ impl Labels {
     }
 }
 
+fn path(known: &[Label], label: LabelNumber) -> &str {
+    let index = (label as usize).wrapping_sub(1);
+    known.get(index).map_or("", |label| &label.path)
+}
+
 impl Label {
-    fn is(&self, scope: LabelNumber, text: &str) -> bool {
-        self.scope == scope
-            && self.own == text.len()
-            && self.path.as_bytes()[self.path.len() - self.own..] == *text.as_bytes()
+    fn ends_in(&self, text: &str) -> bool {
+        self.path.as_bytes()[self.path.len() - self.own..] == *text.as_bytes()
     }
 }
 
@@ -180,24 +304,9 @@ fn first_slot(op: u32, label: LabelNumber) -> usize {
     (op.wrapping_mul(0x9E37_79B9) ^ label.wrapping_mul(0x85EB_CA6B)) as usize >> 7
 }
 
-/// Eight bytes at a time: labels are some ten bytes long.
-fn hash(scope: LabelNumber, text: &str) -> u32 {
-    let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let mut sum = mix(u64::from(scope), text.len() as u64);
-    let (words, rest) = text.as_bytes().as_chunks::<8>();
-    for word in words {
-        sum = mix(sum, u64::from_le_bytes(*word));
-    }
-    let rest = rest
-        .iter()
-        .fold(0, |word, byte| word << 8 | u64::from(*byte));
-    (mix(sum, rest) >> 32) as u32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::log::Shared;
 
     #[test]
     fn a_label_is_found_again_by_its_scope_and_text() {
@@ -221,6 +330,18 @@ mod tests {
         assert_ne!(number(&mut labels, first[4], "attn"), inner);
         assert_eq!(number(&mut labels, first[3], "attn"), inner);
         assert_eq!(number(&mut labels, inner, ""), inner);
+        // Longer than what is compared first, and different in the middle or by a zero only.
+        let long = [
+            "encoder.layers.0.attention",
+            "encoder.layers.1.attention",
+            "a",
+            "a\0",
+            "\0a",
+        ];
+        let first = long.map(|text| number(&mut labels, 0, text));
+        assert_eq!(first, long.map(|text| number(&mut labels, 0, text)));
+        let paths = first.map(|label| labels.path(label));
+        assert_eq!(paths, long);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The log of one thread in one session, which the session can read while the thread writes.
 
 use super::chunk::Chunk;
+use super::failures::Failures;
 use super::filter::Filter;
 use super::rows::{RawExtra, Thread, ThreadRows};
 use super::signatures::Signatures;
+use super::storage::{Storage, TableEntry};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,27 +13,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct Shared {
     pub signatures: Signatures,
+    pub failures: Failures,
     logs: Mutex<Vec<Arc<ThreadLog>>>,
     next_uid: AtomicU32,
+    /// Async ops that have begun and not ended.
+    pub open_tasks: AtomicU64,
     pub(crate) room: Room,
     limit: usize,
     pub rank: Option<u32>,
     /// Records one execution in so many of each op.
     pub sample: u32,
     pub(crate) filter: Filter,
+    /// Device memory that libraries reported.
+    pub memory: super::memory::ReportedMemory,
+    /// Where rows and tables are, if not on the heap.
+    pub(crate) storage: Option<Arc<dyn Storage>>,
+    /// Allocations are charged to the ops of this session.
+    #[cfg(feature = "alloc")]
+    pub records_heap: std::sync::atomic::AtomicBool,
 }
 
 impl Shared {
     pub fn new(limit: usize, rank: Option<u32>, sample: u32) -> Shared {
         Shared {
             signatures: Signatures::default(),
+            failures: Failures::default(),
             logs: Mutex::new(Vec::new()),
             next_uid: AtomicU32::new(0),
+            open_tasks: AtomicU64::new(0),
             room: Room(AtomicUsize::new(limit)),
             limit,
             rank,
             sample,
             filter: Filter::new(),
+            memory: super::memory::ReportedMemory::default(),
+            storage: None,
+            #[cfg(feature = "alloc")]
+            records_heap: std::sync::atomic::AtomicBool::new(false),
         }
     }
 
@@ -40,7 +58,14 @@ impl Shared {
         self
     }
 
-    /// The same settings, with nothing recorded yet.
+    /// Keeps rows and tables there.
+    pub fn with_storage(mut self, storage: Arc<dyn Storage>) -> Shared {
+        self.signatures = Signatures::in_storage(storage.clone());
+        self.storage = Some(storage);
+        self
+    }
+
+    /// The same settings, with nothing recorded yet and on the heap.
     pub fn fresh(&self) -> Shared {
         Shared::new(self.limit, self.rank, self.sample).with_filter(self.filter.clone())
     }
@@ -63,6 +88,13 @@ impl Shared {
             sampled_out: AtomicU64::new(0),
             filtered_out: AtomicU64::new(0),
         });
+        if let Some(storage) = &self.storage {
+            // Without it the rows are still read back, on a thread without a name.
+            storage.publish(TableEntry::Thread {
+                log: log.uid,
+                thread: &log.thread,
+            });
+        }
         self.logs
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -157,7 +189,9 @@ impl ThreadLog {
     pub fn since(&self, covered: usize) -> ThreadRows {
         let mut skip = covered;
         let mut copies = Vec::new();
-        for chunk in self.lock_chunks().iter() {
+        // The thread waits for its lock only while the list is copied, not for the rows.
+        let chunks = self.lock_chunks().clone();
+        for chunk in chunks {
             let len = chunk.len();
             if skip < len {
                 copies.push((Arc::new(chunk.copy(skip..len)), len - skip));

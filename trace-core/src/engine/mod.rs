@@ -12,15 +12,23 @@
     reason = "the public items are for trace-runtime alone"
 )]
 
+pub mod block;
 pub mod chunk;
 pub mod clock;
+pub mod extra_words;
+pub mod failures;
 pub mod filter;
 pub(crate) mod handoff;
+#[cfg(feature = "alloc")]
+pub mod heap;
 pub mod interner;
 mod label_scope;
 pub(crate) mod labels;
+mod local;
 pub mod log;
+pub mod memory;
 pub(crate) mod op;
+mod open_slot;
 pub mod overhead;
 pub mod recorder;
 pub mod rows;
@@ -29,6 +37,7 @@ pub mod signatures;
 pub(crate) mod sink;
 mod site;
 pub mod state;
+pub mod storage;
 mod target;
 pub(crate) mod task;
 pub mod ticks;

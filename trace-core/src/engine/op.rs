@@ -1,69 +1,104 @@
 //! The guard that expanded code holds while an op runs.
 
-use super::recorder::GuardedOp;
+use super::recorder::{self, OpId};
 use super::site::{KindCode, NO_KIND, Site, kind_code};
-use super::state;
+use super::state::{self, ThisThread};
 use crate::describe::Describe;
 use crate::{OpKind, Outcome};
 
 /// An op that is running. Dropped without [`end`](Self::end), it was left through `?` or a panic.
+///
+/// One number, 0 if the op is not recorded: everything else is in the thread's recorder, so that a function that is not
+/// recorded keeps a register free at most.
 #[derive(Debug)]
 #[must_use]
-pub struct Op(Option<GuardedOp>);
+pub struct Op(OpId);
 
 /// Begins an op. Its inputs describe themselves only while recording, and the clock is read after that.
 #[inline]
 pub fn begin(name: &'static str, inputs: impl Describe) -> Op {
-    if !state::is_anyone_recording() {
-        return Op(None);
+    let state = state::now();
+    if state == 0 {
+        return Op(0);
     }
-    begin_recorded(name, NO_KIND, inputs)
+    Op(begin_recorded::<NO_KIND, _>(name, state, inputs))
 }
+
+const COMPUTE: KindCode = kind_code(OpKind::Compute);
+const COMMUNICATION: KindCode = kind_code(OpKind::Communication);
+const MEMORY: KindCode = kind_code(OpKind::Memory);
+const IO: KindCode = kind_code(OpKind::Io);
+const OTHER: KindCode = kind_code(OpKind::Other);
 
 /// Begins an op of a stated kind.
 #[inline]
 pub fn begin_kind(name: &'static str, kind: OpKind, inputs: impl Describe) -> Op {
-    if !state::is_anyone_recording() {
-        return Op(None);
+    let state = state::now();
+    if state == 0 {
+        return Op(0);
     }
-    begin_recorded(name, kind_code(kind), inputs)
+    // The kind is a constant where this is inlined, and so part of the length that the site is compared with.
+    Op(match kind {
+        OpKind::Compute => begin_recorded::<COMPUTE, _>(name, state, inputs),
+        OpKind::Communication => begin_recorded::<COMMUNICATION, _>(name, state, inputs),
+        OpKind::Memory => begin_recorded::<MEMORY, _>(name, state, inputs),
+        OpKind::Io => begin_recorded::<IO, _>(name, state, inputs),
+        OpKind::Other => begin_recorded::<OTHER, _>(name, state, inputs),
+    })
 }
 
 /// Out of line, as is [`end_recorded`]: a function that is not recorded pays for a load and a branch,
 /// not for the registers that recording needs.
 #[cold]
 #[inline(never)]
-fn begin_recorded(name: &'static str, kind: KindCode, inputs: impl Describe) -> Op {
-    // Made here: three words are passed in memory, and would be read in other widths than they were stored in.
-    let site = Site { name, kind };
-    Op(state::with_joined(|recorder| {
-        recorder.begin_guarded(site, inputs)
-    }))
+fn begin_recorded<const KIND: KindCode, D: Describe>(
+    name: &'static str,
+    state: u32,
+    inputs: D,
+) -> OpId {
+    let site = Site { name, kind: KIND };
+    recorder::begin(ThisThread::new().local(), site, state, inputs)
 }
 
 #[cold]
 #[inline(never)]
-fn end_recorded(guarded: &GuardedOp, outputs: impl Describe) {
-    // A description that panics leaves the op to its drop.
-    state::with_any(|recorder| recorder.end_guarded(guarded, outputs));
+fn begin_sync(op: OpId) {
+    recorder::begin_sync(ThisThread::new().local(), op);
+}
+
+#[cold]
+#[inline(never)]
+fn end_recorded(op: OpId, outputs: impl Describe) {
+    recorder::end(ThisThread::new().local(), op, outputs);
 }
 
 impl Op {
     /// Whether this execution is being recorded.
     #[inline]
     pub fn is_recording(&self) -> bool {
-        self.0.is_some()
+        self.0 != 0
+    }
+
+    /// Marks the time from now to the end as waiting for a device, and returns whether this execution is being recorded.
+    #[inline]
+    pub fn begin_sync(&mut self) -> bool {
+        if self.0 != 0 {
+            begin_sync(self.0);
+        }
+        self.0 != 0
     }
 
     /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
     ///
-    /// By reference: a guard that is moved is copied, tag and all, in every function that can panic. To be
-    /// called by its path: a method that takes `&self` of a trait of the user's would come before it.
+    /// By reference: a guard that is moved is copied in every function that can panic. To be called by its path: a
+    /// method that takes `&self` of a trait of the user's would come before it.
     #[inline]
     pub fn end(&mut self, outputs: impl Describe) {
-        if let Some(guarded) = &self.0 {
-            end_recorded(guarded, outputs);
-            self.0 = None;
+        // Taken before: kept for the case that ending panics, it would cost a register of every function that is not
+        // recorded. The user's code that runs in it is caught.
+        let op = std::mem::take(&mut self.0);
+        if op != 0 {
+            end_recorded(op, outputs);
         }
     }
 }
@@ -71,19 +106,19 @@ impl Op {
 impl Drop for Op {
     #[inline]
     fn drop(&mut self) {
-        if let Some(guarded) = &self.0 {
-            abandon(guarded);
+        if self.0 != 0 {
+            abandon(self.0);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn abandon(guarded: &GuardedOp) {
+fn abandon(op: OpId) {
     let outcome = if std::thread::panicking() {
         Outcome::Panicked
     } else {
         Outcome::Error
     };
-    state::with_any(|recorder| recorder.abandon_guarded(guarded, outcome));
+    recorder::abandon(ThisThread::new().local(), op, outcome);
 }

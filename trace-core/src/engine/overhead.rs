@@ -1,8 +1,10 @@
 //! The cost of recording one op on this machine.
 
 use super::clock::Clock;
-use super::recorder::Recorder;
+use super::local::Local;
+use super::recorder::{self, Recorder};
 use super::site::{NO_KIND, Site};
+use super::state;
 use crate::{DType, Device};
 use std::sync::OnceLock;
 
@@ -18,22 +20,26 @@ pub fn measure_ns() -> u64 {
             name: "overhead",
             kind: NO_KIND,
         };
-        let mut recorder = Recorder::with_clock(Clock::counter(), None);
+        let local = Local::new();
+        local.with(|recorder| {
+            *recorder = Recorder::with_clock(Clock::counter(), None);
+            recorder.seen = state::now();
+        });
         let mut clock = Clock::counter();
         let matrix = |sink: &mut crate::TensorSink| sink.tensor(&[8, 8], DType::F32, Device::Cpu);
         let best = (0..ROUNDS)
             .map(|_| {
                 let start = clock.now();
                 for _ in 0..OPS {
-                    let op = recorder.begin_guarded(site, (matrix, matrix));
-                    if let Some(op) = op {
-                        recorder.end_guarded(&op, matrix);
-                    }
+                    let op = recorder::begin(&local, site, state::now(), (matrix, matrix));
+                    recorder::end(&local, op, matrix);
                 }
                 clock.now().saturating_sub(start)
             })
             .min()
             .unwrap_or(0);
+        // Frees it.
+        local.with(|recorder| drop(std::mem::replace(recorder, Recorder::idle())));
         clock.scale(0).ns(best).unsigned_abs() / OPS
     })
 }

@@ -1,6 +1,8 @@
 //! The rows of one thread, as trace-runtime gets them.
 
 use super::chunk::Chunk;
+use crate::PauseKind;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The rows of one thread. They are in the order in which ops ended, and their steps count the
@@ -23,16 +25,18 @@ pub struct Thread {
 }
 
 /// The values that a row has no bits for, in ticks and in the recorder's own count.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawExtra {
     /// The step of the row, in its thread's count.
     pub step: u32,
     pub duration: Option<u64>,
     pub suspended: u64,
+    /// In order, without overlap. Of many suspensions only the longest are listed.
+    pub pauses: Option<Box<Pauses>>,
     pub parent: Option<OpRef>,
     /// The number by which its children refer to a task, which may begin and end on different threads.
     pub task: Option<u32>,
-    pub meta: Vec<(&'static str, String)>,
+    pub meta: Meta,
 }
 
 impl RawExtra {
@@ -40,8 +44,31 @@ impl RawExtra {
     pub(crate) fn bytes(&self) -> usize {
         let texts: usize = self.meta.iter().map(|(_, text)| text.capacity() + 16).sum();
         2 * size_of::<RawExtra>()
-            + self.meta.capacity() * size_of::<(&'static str, String)>()
+            + self.pauses.as_ref().map_or(0, |pauses| pauses.bytes())
+            + self.meta.capacity() * size_of::<(Cow<'static, str>, String)>()
             + texts
+    }
+}
+
+/// Keys and values of `meta(…)`. Only a reader of files has keys that are not literals.
+pub type Meta = Vec<(Cow<'static, str>, String)>;
+
+/// A stretch of an op in which it did not work, in ticks since the op began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawPause {
+    pub kind: PauseKind,
+    pub from: u64,
+    /// [`u64::MAX`] for a pause that lasts until the op ends.
+    pub until: u64,
+}
+
+/// The pauses of one op. In a box: few ops have any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pauses(pub Vec<RawPause>);
+
+impl Pauses {
+    fn bytes(&self) -> usize {
+        size_of::<Pauses>() + self.0.capacity() * size_of::<RawPause>()
     }
 }
 

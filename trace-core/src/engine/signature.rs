@@ -149,6 +149,20 @@ pub fn push_tensor(
     words.extend_from_slice(dims);
 }
 
+/// Replaces the codes of named devices, which differ between processes.
+pub fn rename_devices(words: &mut [usize], find: impl Fn(u16) -> Option<Device>) {
+    let mut at = 0;
+    while let Some((header, dims)) = words.get(at..).and_then(|words| Parts::new(words).next()) {
+        let len = 1 + dims.len() + usize::from(header.rank() == LONG_RANK);
+        let is_of_device = header.role() != Role::Fact || header.is_fact(Fact::Device);
+        if is_of_device && matches!(header.device(), Device::Named(_)) {
+            let device = find((header.0 >> 16) as u16).unwrap_or_default();
+            words[at] = header.0 & 0xffff | usize::from(device.code()) << 16;
+        }
+        at += len;
+    }
+}
+
 /// Appends one number.
 pub fn push_number(words: &mut Vec<usize>, fact: Fact, value: u64) {
     words.push(Header::fact(fact, 1, Device::Unknown).0);

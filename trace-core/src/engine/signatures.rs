@@ -1,15 +1,20 @@
 //! Numbers for signatures: a table that all threads of a session share, and a cache in front of it.
 
+use super::chunk::facts;
 use super::log::{Room, Shared};
+use super::storage::{Storage, TableEntry};
 use crate::engine::interner::Interner;
 use crate::engine::signature::{Fact, Header, Parts, Role, push_tensor};
-use crate::{Device, OpKind};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use crate::{Device, OpKind, Outcome};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Every signature of a session, numbered in the order in which they were first seen.
 #[derive(Debug, Default)]
 pub struct Signatures(Mutex<Table>);
+
+/// The tables are published here too, if there is one.
+type Published = Option<Arc<dyn Storage>>;
 
 #[derive(Debug, Default)]
 struct Table {
@@ -17,6 +22,9 @@ struct Table {
     ops: Vec<KnownOp>,
     op_numbers: HashMap<KnownOp, u32>,
     scratch: Vec<usize>,
+    storage: Published,
+    /// The codes of named devices that are published.
+    devices: HashSet<u16>,
 }
 
 /// An op of a session. Name and label are strings of the interner.
@@ -53,9 +61,20 @@ fn known_bytes(words: usize) -> usize {
 }
 
 impl Signatures {
+    pub(crate) fn in_storage(storage: Arc<dyn Storage>) -> Signatures {
+        Signatures(Mutex::new(Table {
+            storage: Some(storage),
+            ..Table::default()
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The number of an op: all that have its name and kind share it. [`REFUSED`] if it is new and does not fit.
     pub(crate) fn op(&self, name: &str, kind: Option<OpKind>, room: &Room) -> u32 {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.lock();
         let table = &mut *table;
         let Some(name) = table.string(name, room) else {
             return REFUSED;
@@ -72,7 +91,7 @@ impl Signatures {
 
     /// The number of an op with a label. [`REFUSED`] if it is new and does not fit.
     pub(crate) fn labelled(&self, op: u32, label: &str, room: &Room) -> u32 {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.lock();
         let Some(&op) = table.ops.get(op as usize) else {
             return REFUSED;
         };
@@ -85,41 +104,56 @@ impl Signatures {
 
     /// The number of a signature; none when it is new and does not fit.
     fn intern(&self, words: &[usize], room: &Room) -> Option<u32> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.lock();
         let table = &mut *table;
         let (&op, words) = words.split_first()?;
         let &KnownOp { name, kind, label } = table.ops.get(op)?;
         // Named devices are few: `Device::named` keeps at most 4,096.
         let device = match device_of(words) {
             Device::Unknown => None,
-            device => Some(table.interner.string(&device.to_string())),
+            device => Some(table.add_string(&device.to_string())?),
         };
         table.scratch.clear();
         copy_without_device(words, &mut table.scratch);
+        let (storage, words) = (&table.storage, &table.scratch);
+        publish_devices(storage, &mut table.devices, words)?;
         table
             .interner
-            .signature(name, kind, label, device, &table.scratch, || {
+            .signature(name, kind, label, device, words, |number, signature| {
                 room.take(signature_bytes(words.len()))
+                    && publish(
+                        storage,
+                        TableEntry::Signature {
+                            number,
+                            signature,
+                            words,
+                        },
+                    )
             })
+    }
+
+    /// The name of the op of a signature.
+    pub(crate) fn operation(&self, signature: u32) -> Option<String> {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let signature = table.interner.signatures.get(signature as usize)?;
+        let name = table.interner.strings.get(signature.operation as usize)?;
+        Some(name.to_string())
     }
 
     /// Runs `f` on what is known so far.
     pub fn with<R>(&self, f: impl FnOnce(&mut Interner) -> R) -> R {
-        f(&mut self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .interner)
+        f(&mut self.lock().interner)
+    }
+
+    /// A copy of what is known so far. Threads that record do not wait for all of it.
+    pub fn copy(&self) -> Interner {
+        let mut copy = Interner::default();
+        while self.with(|known| copy.copy_some_of(known)) {}
+        copy
     }
 
     pub fn take(&self) -> Interner {
-        std::mem::take(
-            &mut self
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .interner,
-        )
+        std::mem::take(&mut self.lock().interner)
     }
 }
 
@@ -128,9 +162,19 @@ impl Table {
     fn string(&mut self, string: &str, room: &Room) -> Option<u32> {
         match self.interner.find_string(string) {
             Some(known) => Some(known),
-            None if room.take(string_bytes(string)) => Some(self.interner.string(string)),
+            None if room.take(string_bytes(string)) => self.add_string(string),
             None => None,
         }
+    }
+
+    /// The number of a string that counts towards no limit, or none if it cannot be published.
+    fn add_string(&mut self, text: &str) -> Option<u32> {
+        if let Some(known) = self.interner.find_string(text) {
+            return Some(known);
+        }
+        let number = self.interner.strings.len() as u32;
+        publish(&self.storage, TableEntry::String { number, text })
+            .then(|| self.interner.string(text))
     }
 
     fn number(&mut self, op: KnownOp, room: &Room) -> u32 {
@@ -141,10 +185,52 @@ impl Table {
             return REFUSED;
         }
         let number = self.ops.len() as u32;
+        let KnownOp { name, kind, label } = op;
+        let entry = TableEntry::Op {
+            number,
+            name,
+            kind,
+            label,
+        };
+        if !publish(&self.storage, entry) {
+            return REFUSED;
+        }
         self.ops.push(op);
         self.op_numbers.insert(op, number);
         number
     }
+}
+
+fn publish(storage: &Published, entry: TableEntry<'_>) -> bool {
+    storage
+        .as_ref()
+        .is_none_or(|storage| storage.publish(entry))
+}
+
+/// Publishes the names of devices whose codes mean something in this process only. None if one does not fit.
+fn publish_devices(
+    storage: &Published,
+    published: &mut HashSet<u16>,
+    words: &[usize],
+) -> Option<()> {
+    if storage.is_none() {
+        return Some(());
+    }
+    for (header, _) in Parts::new(words) {
+        let device = header.device();
+        let Device::Named(name) = device else {
+            continue;
+        };
+        let entry = TableEntry::Device {
+            code: device.code(),
+            name: name.as_str(),
+        };
+        if !published.contains(&device.code()) {
+            publish(storage, entry).then_some(())?;
+            published.insert(device.code());
+        }
+    }
+    Some(())
 }
 
 /// The device that was stated, else the first output's, else the first input's.
@@ -182,10 +268,55 @@ pub(crate) struct KnownSignatures {
     words: Vec<usize>,
     /// In the order of their words.
     known: Vec<Known>,
-    /// By op number, the index of the word after it in the op's latest signature; 0 for none.
-    latest: Vec<u32>,
+    /// By op number.
+    latest: Vec<Latest>,
     /// By the hash of the words: open addressing, at most half full.
     slots: Vec<u32>,
+}
+
+/// The latest signature of an op.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Latest {
+    /// Index of the word after the op number; 0 if the op has no signature.
+    pub(crate) at: usize,
+    pub(crate) expected: Expected,
+}
+
+impl Latest {
+    pub(crate) const NONE: Latest = Latest {
+        at: 0,
+        expected: Expected(0),
+    };
+}
+
+/// The signature that an op has if the words that are still to come are as expected: its number, and how many words they
+/// are. In one word, so that the number is already where it is in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Expected(u64);
+
+impl Expected {
+    fn new(number: u32, words: u32) -> Expected {
+        Expected(facts(0, number, Outcome::Ok) | u64::from(words))
+    }
+
+    /// The same after some of the words. After more words than there are, it is none that has a [row](Self::facts).
+    #[inline]
+    pub(crate) fn after(self, words: usize) -> Expected {
+        Expected(self.0.wrapping_sub(words as u64))
+    }
+
+    /// The signature, where a row has it.
+    #[inline]
+    pub(crate) fn signature(self) -> u64 {
+        self.0 >> 32 << 32
+    }
+
+    /// The facts of the row of an op that went well and has this signature: no more words are expected. The duration is
+    /// below [`LONG_DURATION`](super::chunk::LONG_DURATION).
+    #[inline]
+    pub(crate) fn facts(self, duration: u64) -> Option<u64> {
+        (self.0 as u32 == 0).then_some(self.0 | duration)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -209,10 +340,10 @@ impl KnownSignatures {
         }
     }
 
-    /// Index of the word after the op number in this op's latest signature; 0 if it has none.
+    /// The latest signature of an op, which is none if its `at` is 0. None for an op that is not recorded.
     #[inline]
-    pub(crate) fn latest_of(&self, op: u32) -> u32 {
-        self.latest.get(op as usize).copied().unwrap_or(0)
+    pub(crate) fn latest_of(&self, op: u32) -> Option<Latest> {
+        self.latest.get(op as usize).copied()
     }
 
     #[inline]
@@ -241,20 +372,34 @@ impl KnownSignatures {
         Header(word).ended()
     }
 
+    /// The number of this signature; none when it is new and the session has no room for it.
+    pub(crate) fn number_of(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
+        let known = self.index_of(words, shared)?;
+        Some(self.known[known as usize].number)
+    }
+
+    fn index_of(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
+        let hash = hash(words);
+        match self.find(words, hash) {
+            Some(known) => Some(known),
+            None => self.add(words, hash, shared),
+        }
+    }
+
     /// The number of this signature, which becomes the latest of its op; none when it is new and the session
     /// has no room for it.
     pub(crate) fn number(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
-        let hash = hash(words);
-        let known = match self.find(words, hash) {
-            Some(known) => known,
-            None => self.add(words, hash, shared)?,
-        };
+        let known = self.index_of(words, shared)?;
         let op = *words.first()?;
         if op >= self.latest.len() {
-            self.latest.resize(op + 1, 0);
+            self.latest.resize(op + 1, Latest::NONE);
         }
-        self.latest[op] = self.known[known as usize].first + 1;
-        Some(self.known[known as usize].number)
+        let known = self.known[known as usize];
+        self.latest[op] = Latest {
+            at: known.first as usize + 1,
+            expected: Expected::new(known.number, known.end - known.first - 1),
+        };
+        Some(known.number)
     }
 
     fn find(&self, words: &[usize], hash: u32) -> Option<u32> {

@@ -1,7 +1,9 @@
 //! Receives the descriptions of an op's tensors while it is recorded.
 
+use super::failures::{self, expression};
 use super::log::Shared;
-use super::signatures::KnownSignatures;
+use super::rows::Meta;
+use super::signatures::{Expected, KnownSignatures, Latest};
 use crate::describe::Describe;
 use crate::engine::signature::{Fact, Header, LONG_RANK, Role};
 use crate::library::Library;
@@ -15,36 +17,66 @@ use crate::{DType, Device};
 /// when the children end, so that the words of its outputs follow those of its inputs.
 #[derive(Debug)]
 pub struct TensorSink {
+    /// By the index up to which an op's inputs agree with its latest signature, the number of the signature of its
+    /// inputs alone.
+    inputs: Vec<(u32, u32)>,
     known: KnownSignatures,
     /// Where in `known` the next word is expected, or [`NOWHERE`]. It fits 32 bits; were it stored in them,
     /// it would be loaded together with its neighbour, and that waits for the stores of both.
     at: usize,
     role: Role,
-    failed: bool,
+    /// Of the outputs: [`FAILED`] and [`PANICKED`].
+    unusual: u8,
+    /// The latest signature of the op that [`begin`](Self::begin) began.
+    latest: Latest,
+    /// Where the words of the op that is being described begin on the stack, if `at` is [`NOWHERE`].
+    base: usize,
     stack: WordStack,
-    meta: Vec<(&'static str, String)>,
+    meta: Meta,
 }
 
 /// How far an op has been described, to continue after its children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpWords {
-    at: u32,
+    /// Index of the next word in the known signatures, or [`NOWHERE`].
+    pub(crate) at: usize,
+    /// The words of the op on the stack: none if they are those of a known signature.
     base: u32,
     top: u32,
 }
 
+impl OpWords {
+    /// The words of an op that are those of a known signature so far, above the words of the ops around it.
+    pub(crate) fn known(at: usize, top: u32) -> OpWords {
+        OpWords { at, base: top, top }
+    }
+
+    /// Top of the stack after the op's inputs.
+    pub(crate) fn top(self) -> u32 {
+        self.top
+    }
+}
+
 /// Past the end of all known signatures: the op differs from its latest signature.
-const NOWHERE: usize = u32::MAX as usize;
+pub(crate) const NOWHERE: usize = usize::MAX;
+const RECENT_INPUTS: usize = 64;
+/// The op's result is an error.
+const FAILED: u8 = 1;
+/// The user's code panicked while it described the outputs.
+const PANICKED: u8 = 2;
 /// Room for some forty tensors before the first allocation.
 const FIRST_WORDS: usize = 128;
 
 impl TensorSink {
     pub(crate) const fn new() -> TensorSink {
         TensorSink {
+            inputs: Vec::new(),
             known: KnownSignatures::new(),
             at: NOWHERE,
             role: Role::Input,
-            failed: false,
+            unusual: 0,
+            latest: Latest::NONE,
+            base: 0,
             stack: WordStack::new(),
             meta: Vec::new(),
         }
@@ -115,44 +147,108 @@ impl TensorSink {
         if self.at == NOWHERE {
             return;
         }
+        self.base = self.stack.top;
         self.stack.push(self.known.words_up_to(self.at as u32));
         self.at = NOWHERE;
     }
 
-    /// Opens a new op's words with its number; what is described next are its inputs.
+    /// Lets the inputs of an op describe themselves, where `at` is the place of its latest signature. Returns the place
+    /// after them, or [`NOWHERE`] if they differ or have more than tensors.
     #[inline]
-    pub(crate) fn begin(&mut self, op: u32) -> u32 {
+    pub(crate) fn describe_inputs(&mut self, at: usize, inputs: impl Describe) -> usize {
         self.role = Role::Input;
-        let base = self.stack.top as u32;
-        self.at = match self.known.latest_of(op) {
-            0 => self.begin_unexpected(op),
-            at => at as usize,
-        };
-        base
+        self.at = at;
+        inputs.describe(self);
+        self.at
     }
 
+    /// Lets the outputs of an op describe themselves, where `at` is the place after its inputs. Returns the place after
+    /// them, or [`NOWHERE`] if they differ or the op has failed.
+    #[inline]
+    pub(crate) fn describe_outputs(&mut self, at: usize, outputs: impl Describe) -> usize {
+        self.role = Role::Output;
+        self.unusual = 0;
+        self.at = at;
+        outputs.describe(self);
+        self.at
+    }
+
+    /// The latest signature of an op.
+    #[inline]
+    pub(crate) fn latest_of(&self, op: u32) -> Option<Latest> {
+        self.known.latest_of(op)
+    }
+
+    /// Begins the words of an op; what is described next are its inputs.
+    pub(crate) fn begin(&mut self, op: u32) {
+        self.role = Role::Input;
+        self.at = match self.known.latest_of(op) {
+            Some(latest) if latest.at != 0 => {
+                self.latest = latest;
+                latest.at
+            }
+            _ => {
+                self.base = self.stack.top;
+                self.stack.push(&[op as usize]);
+                NOWHERE
+            }
+        };
+    }
+
+    /// Runs the user's code that describes a part of an op. If it panics, the op is recorded without what it had not
+    /// described by then, and the failure is kept with the op's metadata.
+    #[inline]
+    pub(crate) fn catch(&mut self, describe: impl FnOnce(&mut TensorSink)) {
+        if let Err(message) = failures::catch(|| describe(self)) {
+            let expression = match self.role {
+                Role::Output => expression::OUTPUT,
+                _ => expression::INPUTS,
+            };
+            self.note_failure(expression, message);
+        }
+    }
+
+    /// The same for tensors of the user's own types.
+    #[inline]
+    pub(crate) fn catch_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
+        if let Err(message) = failures::catch(|| describe(self)) {
+            self.note_failure(expression::DESCRIBE, message);
+        }
+    }
+
+    /// Runs the user's code before there is a sink to use. Returns the message if it panics.
+    #[inline]
+    pub(crate) fn caught<R>(run: impl FnOnce() -> R) -> Result<R, String> {
+        failures::catch(run)
+    }
+
+    /// Keeps a failure with the metadata of the op that is being described.
     #[cold]
     #[inline(never)]
-    fn begin_unexpected(&mut self, op: u32) -> usize {
-        self.stack.push(&[op as usize]);
-        NOWHERE
+    fn note_failure(&mut self, expression: &'static str, message: String) {
+        if self.role == Role::Output {
+            self.unusual |= PANICKED;
+        }
+        self.meta.push((expression.into(), message));
+        // The op has more than a row.
+        self.leave_known();
     }
 
-    /// Lets tensors of the op whose words begin at `base` describe themselves. If that panics, it is as
-    /// if they had not.
+    /// The label of the op that is being described panicked with this message.
+    pub(crate) fn label_failed(&mut self, message: String) {
+        self.note_failure(expression::LABEL, message);
+    }
+
+    /// The value of an option, or none if its expression panicked.
     #[inline]
-    pub(crate) fn describe(&mut self, base: u32, tensors: impl Describe) {
-        struct Undo<'a>(&'a mut TensorSink, u32);
-        impl Drop for Undo<'_> {
-            #[inline]
-            fn drop(&mut self) {
-                self.0.stack.top = self.1 as usize;
-                self.0.meta.clear();
+    fn value<R>(&mut self, expression: &'static str, value: impl FnOnce() -> R) -> Option<R> {
+        match failures::catch(value) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.note_failure(expression, message);
+                None
             }
         }
-        let undo = Undo(self, base);
-        tensors.describe(undo.0);
-        std::mem::forget(undo);
     }
 
     /// The next descriptions are of inputs, at the end of an op.
@@ -164,81 +260,117 @@ impl TensorSink {
     #[inline]
     pub(crate) fn begin_outputs(&mut self) {
         self.role = Role::Output;
-        self.failed = false;
+        self.unusual = 0;
     }
 
-    /// How far the op whose words begin at `base` has been described, for [`resume`](Self::resume).
-    #[inline]
-    pub(crate) fn op_words(&self, base: u32) -> OpWords {
+    /// How far an op has been described, for [`resume`](Self::resume).
+    pub(crate) fn op_words(&self) -> OpWords {
+        let base = if self.at == NOWHERE {
+            self.base
+        } else {
+            self.stack.top
+        };
         OpWords {
-            at: self.at as u32,
-            base,
+            at: self.at,
+            base: base as u32,
             top: self.stack.top as u32,
         }
     }
 
-    /// Continues with an op after its children.
-    #[inline]
+    /// Continues with an op after its children. Removes the descriptions that the op got after that.
     pub(crate) fn resume(&mut self, op: OpWords) {
-        self.at = op.at as usize;
+        self.at = op.at;
+        self.base = op.base as usize;
+        self.stack.top = op.top as usize;
     }
 
-    /// Removes the descriptions that an op got after that.
-    pub(crate) fn rewind(&mut self, op: OpWords) {
-        self.stack.top = op.top as usize;
-        self.resume(op);
+    /// Ends the words above this.
+    pub(crate) fn set_top(&mut self, top: u32) {
+        self.stack.top = top as usize;
+    }
+
+    /// Continues at a place in the known signatures, with an op that went well.
+    pub(crate) fn at_known(&mut self, at: usize) {
+        self.at = at;
+        self.unusual = 0;
+    }
+
+    /// The signature of the op that [`begin`](Self::begin) began, if it is known so far.
+    pub(crate) fn expected(&self, words: OpWords) -> Expected {
+        self.latest
+            .expected
+            .after(words.at.wrapping_sub(self.latest.at))
     }
 
     /// Ends an op's words: the number of their signature, or none when the session has too many.
-    #[inline]
-    pub(crate) fn number(&mut self, op: OpWords, shared: &Shared) -> Option<u32> {
-        if let Some(number) = self.known.ends_at(self.at as u32) {
-            self.stack.top = op.base as usize;
-            return Some(number);
+    pub(crate) fn number(&mut self, shared: &Shared) -> Option<u32> {
+        match self.known.ends_at(self.at as u32) {
+            Some(number) => Some(number),
+            None => self.look_up(shared),
         }
-        self.look_up(op, shared)
     }
 
     #[inline(never)]
-    fn look_up(&mut self, op: OpWords, shared: &Shared) -> Option<u32> {
+    fn look_up(&mut self, shared: &Shared) -> Option<u32> {
         self.leave_known();
-        let base = op.base as usize;
-        let words = self
-            .stack
-            .words
-            .get(base..self.stack.top)
-            .unwrap_or_default();
-        self.stack.top = base;
-        self.known.number(words, shared)
+        let words = self.stack.words.get(self.base..self.stack.top);
+        self.stack.top = self.base;
+        self.known.number(words.unwrap_or_default(), shared)
+    }
+
+    /// The number of the signature of an op's inputs alone, while it is open.
+    pub(crate) fn number_of_inputs(&mut self, shared: &Shared) -> Option<u32> {
+        if self.at == NOWHERE {
+            let words = self.stack.words.get(self.base..self.stack.top)?;
+            return self.known.number_of(words, shared);
+        }
+        // The same index always has the same words before it.
+        let at = self.at as u32;
+        if self.inputs.is_empty() {
+            self.inputs.resize(RECENT_INPUTS, (0, 0));
+        }
+        let recent = self.inputs[self.at % RECENT_INPUTS];
+        if recent.0 == at {
+            return Some(recent.1);
+        }
+        let words = self.known.words_up_to(at).to_vec();
+        let number = self.known.number_of(&words, shared)?;
+        self.inputs[self.at % RECENT_INPUTS] = (at, number);
+        Some(number)
+    }
+
+    /// The number of a signature whose words are elsewhere.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn number_of_words(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
+        self.known.number_of(words, shared)
     }
 
     /// Removes the words of an op from the stack and returns them: the op may end on another thread.
-    pub(crate) fn take_words(&mut self, base: u32) -> Vec<usize> {
+    pub(crate) fn take_words(&mut self) -> Vec<usize> {
         self.leave_known();
-        let words = self
-            .stack
-            .words
-            .get(base as usize..self.stack.top)
-            .unwrap_or_default()
-            .to_vec();
-        self.stack.top = base as usize;
-        words
+        let words = self.stack.words.get(self.base..self.stack.top);
+        self.stack.top = self.base;
+        words.unwrap_or_default().to_vec()
     }
 
-    /// Puts words from elsewhere on the stack.
-    pub(crate) fn restore(&mut self, words: &[usize]) -> u32 {
-        let base = self.stack.top as u32;
+    /// Puts words from elsewhere on the stack, as those of the op that is described next.
+    pub(crate) fn restore(&mut self, words: &[usize]) {
         self.at = NOWHERE;
+        self.base = self.stack.top;
         self.stack.push(words);
-        base
     }
 
+    /// Whether the outputs are those of a failed op, or could not be described.
     #[inline]
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failed
+    pub(crate) fn is_unusual(&self) -> bool {
+        self.unusual != 0
     }
 
-    pub(crate) fn take_meta(&mut self) -> Vec<(&'static str, String)> {
+    pub(crate) fn has_failed(&self) -> bool {
+        self.unusual & FAILED != 0
+    }
+
+    pub(crate) fn take_meta(&mut self) -> Meta {
         std::mem::take(&mut self.meta)
     }
 
@@ -247,11 +379,13 @@ impl TensorSink {
         !self.meta.is_empty()
     }
 
-    /// The op's result is an error: its outcome is `error`. OpWords instead of an output.
+    /// The op's result is an error: its outcome is `error`.
     #[doc(hidden)]
-    #[inline]
+    #[cold]
     pub fn __failed(&mut self) {
-        self.failed = true;
+        self.unusual |= FAILED;
+        // The op's row is not the expected one.
+        self.leave_known();
     }
 
     /// The op has a tensor of this library that is not recorded.
@@ -260,19 +394,25 @@ impl TensorSink {
     }
 
     #[doc(hidden)]
-    pub fn __device(&mut self, device: impl Into<Device>) {
-        let header = Header::fact(Fact::Device, 0, device.into());
-        self.write([header.0]);
+    pub fn __device(&mut self, device: impl FnOnce() -> Device) {
+        if let Some(device) = self.value(expression::DEVICE, device) {
+            let header = Header::fact(Fact::Device, 0, device);
+            self.write([header.0]);
+        }
     }
 
     #[doc(hidden)]
-    pub fn __flops(&mut self, flops: u64) {
-        self.number_fact(Fact::Flops, flops);
+    pub fn __flops(&mut self, flops: impl FnOnce() -> u64) {
+        if let Some(flops) = self.value(expression::FLOPS, flops) {
+            self.number_fact(Fact::Flops, flops);
+        }
     }
 
     #[doc(hidden)]
-    pub fn __bytes(&mut self, bytes: u64) {
-        self.number_fact(Fact::BytesMoved, bytes);
+    pub fn __bytes(&mut self, bytes: impl FnOnce() -> u64) {
+        if let Some(bytes) = self.value(expression::BYTES, bytes) {
+            self.number_fact(Fact::BytesMoved, bytes);
+        }
     }
 
     fn number_fact(&mut self, fact: Fact, value: u64) {
@@ -282,8 +422,12 @@ impl TensorSink {
 
     #[doc(hidden)]
     #[cold]
-    pub fn __meta(&mut self, key: &'static str, value: &dyn std::fmt::Display) {
-        self.meta.push((key, value.to_string()));
+    pub fn __meta(&mut self, key: &'static str, value: impl FnOnce() -> String) {
+        if let Some(value) = self.value(expression::META, value) {
+            self.meta.push((key.into(), value));
+            // The op has more than a row.
+            self.leave_known();
+        }
     }
 }
 

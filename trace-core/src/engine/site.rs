@@ -9,13 +9,13 @@ pub(crate) struct Site {
     pub(crate) kind: KindCode,
 }
 
-/// [`NO_KIND`], or one more than the place of the kind among all: compared in one go.
+/// [`NO_KIND`], or one more than the place of the kind among all.
 pub(crate) type KindCode = u8;
 
 pub(crate) const NO_KIND: KindCode = 0;
 
 #[inline]
-pub(crate) fn kind_code(kind: OpKind) -> KindCode {
+pub(crate) const fn kind_code(kind: OpKind) -> KindCode {
     kind as KindCode + 1
 }
 
@@ -36,22 +36,24 @@ impl Site {
 
     /// Equal literals may have one address or several.
     #[inline]
-    fn key(self) -> Key {
-        Key {
+    pub(crate) fn key(self) -> SiteKey {
+        SiteKey {
             address: self.name.as_ptr().addr(),
-            len: self.name.len(),
-            kind: self.kind,
+            len_and_kind: self.name.len() as u64 | u64::from(self.kind) << KIND_SHIFT,
         }
     }
 }
 
-/// The address of a name, and the kind: cheaper to compare than the text.
+/// The address of a name, its length and the kind: cheaper to compare than the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+pub(crate) struct SiteKey {
     address: usize,
-    len: usize,
-    kind: KindCode,
+    len_and_kind: u64,
 }
+
+const KIND_SHIFT: u32 = 56;
+/// Set in the key of a site whose op has no signature yet: it is not found at first look.
+const HIDDEN: u64 = 1 << 63;
 
 /// The sites that a thread knows: open addressing by the address of their names, at most a quarter full.
 #[derive(Debug)]
@@ -62,20 +64,19 @@ pub(crate) struct Sites {
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    key: Key,
+    key: SiteKey,
     op: u32,
 }
 
 const EMPTY: Slot = Slot {
     // No literal has this address.
-    key: Key {
+    key: SiteKey {
         address: 0,
-        len: 0,
-        kind: NO_KIND,
+        len_and_kind: 0,
     },
     op: 0,
 };
-const FIRST_SLOTS: usize = 256;
+const FIRST_SLOTS: usize = 16;
 
 impl Sites {
     pub(crate) const fn new() -> Sites {
@@ -85,23 +86,21 @@ impl Sites {
         }
     }
 
-    /// The number of the site's op, where it is found at first look. [`find`](Self::find) looks on.
+    /// The number of the site's op, if it is found at first look and was [shown](Self::show).
     #[inline]
-    pub(crate) fn at_first_look(&self, site: Site) -> Option<u32> {
-        let key = site.key();
+    pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<u32> {
         let slot = self.slots.get(first_slot(key, self.slots.len()))?;
         (slot.key == key).then_some(slot.op)
     }
 
-    /// The number of the site's op, which `number` gives if the site is new.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn find(&mut self, site: Site, number: impl FnOnce() -> u32) -> u32 {
-        let key = site.key();
-        if let Some(slot) = self.probe(key).filter(|slot| slot.key == key) {
-            return slot.op;
-        }
-        let op = number();
+    /// The number of the site's op.
+    pub(crate) fn find(&self, key: SiteKey) -> Option<u32> {
+        let slot = self.slots.get(self.probe(key)?)?;
+        (slot.key.address == key.address).then_some(slot.op)
+    }
+
+    /// Adds a site that is not among them. It is hidden.
+    pub(crate) fn add(&mut self, key: SiteKey, op: u32) {
         if (self.len + 1) * 4 > self.slots.len() {
             let grown = vec![EMPTY; (self.slots.len() * 2).max(FIRST_SLOTS)];
             for slot in std::mem::replace(&mut self.slots, grown) {
@@ -110,31 +109,50 @@ impl Sites {
                 }
             }
         }
+        let len_and_kind = key.len_and_kind | HIDDEN;
+        let key = SiteKey {
+            len_and_kind,
+            ..key
+        };
         self.place(Slot { key, op });
         self.len += 1;
-        op
     }
 
+    /// Lets a site be found at first look.
+    pub(crate) fn show(&mut self, key: SiteKey) {
+        if let Some(slot) = self.probe(key).and_then(|at| self.slots.get_mut(at)) {
+            slot.key = key;
+        }
+    }
+
+    /// Bytes that one more site may take, in a table that grows.
+    pub(crate) const SITE_BYTES: usize = 8 * size_of::<Slot>();
+
     fn place(&mut self, new: Slot) {
-        if let Some(slot) = self.probe(new.key) {
+        if let Some(slot) = self.probe(new.key).and_then(|at| self.slots.get_mut(at)) {
             *slot = new;
         }
     }
 
-    /// The slot that has this key, or the empty one where it belongs.
-    fn probe(&mut self, key: Key) -> Option<&mut Slot> {
+    /// The slot that has this key, hidden or not, or the empty one where it belongs.
+    fn probe(&self, key: SiteKey) -> Option<usize> {
         let mut at = first_slot(key, self.slots.len());
         // Ends at an empty slot: most of them are.
-        while self.slots.get(at)?.key != EMPTY.key && self.slots[at].key != key {
+        loop {
+            let known = self.slots.get(at)?.key;
+            let is_it = known.address == key.address
+                && (known.len_and_kind ^ key.len_and_kind) & !HIDDEN == 0;
+            if is_it || known == EMPTY.key {
+                return Some(at);
+            }
             at = (at + 1) & (self.slots.len() - 1);
         }
-        self.slots.get_mut(at)
     }
 }
 
 /// Names are next to each other in memory, so their addresses are spread well enough.
 #[inline]
-fn first_slot(key: Key, slots: usize) -> usize {
+fn first_slot(key: SiteKey, slots: usize) -> usize {
     key.address & slots.wrapping_sub(1)
 }
 
@@ -221,16 +239,23 @@ mod tests {
             .map(|(name, kind)| Site { name, kind })
             .collect();
         let mut sites = Sites::new();
-        let mut next = 0..;
-        let mut number =
-            |sites: &mut Sites, site| sites.find(site, || next.next().unwrap_or_default());
-        let first: Vec<u32> = all.iter().map(|site| number(&mut sites, *site)).collect();
-        let again: Vec<u32> = all.iter().map(|site| number(&mut sites, *site)).collect();
+        let number = |sites: &mut Sites, site: &Site| {
+            let key = site.key();
+            sites.find(key).unwrap_or_else(|| {
+                let op = sites.len as u32;
+                sites.add(key, op);
+                assert_eq!(sites.at_first_look(key), None, "it is hidden");
+                sites.show(key);
+                op
+            })
+        };
+        let first: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
+        let again: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
         assert_eq!(first, again);
         // The literal of eight that begins the text is among both.
         assert_eq!(sites.len, all.len() - 1);
         let found = all.iter().zip(&first).filter(|(site, number)| {
-            let at_first_look = sites.at_first_look(**site);
+            let at_first_look = sites.at_first_look(site.key());
             assert!(at_first_look.is_none_or(|found| found == **number));
             at_first_look.is_some()
         });

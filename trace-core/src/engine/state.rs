@@ -1,14 +1,16 @@
 //! Whether anything records: one word that every op reads, and the recorder of each thread.
 
 use super::clock::Clock;
+use super::failures;
+use super::local::{CLOSED, Local};
 use super::log::Shared;
 use super::recorder::Recorder;
 use std::cell::{Cell, RefCell};
-use std::mem::ManuallyDrop;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// 0 while nothing records anywhere; else a number that changes whenever what a thread records for may have changed.
+/// 0 while nothing records. Otherwise a number that changes whenever a session starts or ends.
 static STATE: AtomicU32 = AtomicU32::new(0);
 
 static CONTROL: Mutex<Control> = Mutex::new(Control {
@@ -22,9 +24,7 @@ static CONTROL: Mutex<Control> = Mutex::new(Control {
 static UNREACHABLE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Without a destructor, which would be checked on every access: [`EXIT`] has it.
-    static RECORDER: RefCell<ManuallyDrop<Recorder>> =
-        const { RefCell::new(ManuallyDrop::new(Recorder::idle())) };
+    static LOCAL: Local = const { Local::new() };
     static EXIT: Exit = const { Exit };
     static THREAD_NUMBER: Cell<u64> = const { Cell::new(0) };
 }
@@ -74,7 +74,8 @@ impl Control {
     }
 
     fn publish(&mut self) {
-        self.changes = self.changes.wrapping_add(1).max(1);
+        // Neither 0 nor a phase that is not a state.
+        self.changes = ((self.changes + 1) % CLOSED).max(1);
         let on = self.session.is_some() || self.locals > 0;
         STATE.store(if on { self.changes } else { 0 }, Ordering::Release);
     }
@@ -86,6 +87,12 @@ pub fn is_anyone_recording() -> bool {
     STATE.load(Ordering::Relaxed) != 0
 }
 
+/// The number of the current state; 0 while nothing records.
+#[inline]
+pub(crate) fn now() -> u32 {
+    STATE.load(Ordering::Relaxed)
+}
+
 /// Makes the caller the process's only session, unless there is one.
 pub fn claim() -> bool {
     let mut control = Control::lock();
@@ -94,6 +101,9 @@ pub fn claim() -> bool {
 
 /// Makes threads record for this session, or for nothing. Only the session that made the claim calls this.
 pub fn run(running: Option<Running>) {
+    if running.is_some() {
+        failures::quiet_hook();
+    }
     let mut control = Control::lock();
     control.session = running;
     control.publish();
@@ -107,37 +117,61 @@ pub fn release() {
     control.publish();
 }
 
-/// Runs `f` on this thread's recorder, if it records.
-pub fn with_active<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
-    with_joined(|recorder| recorder.is_on().then(|| f(recorder)))
+/// Proves that code runs on one thread: it is on that thread's stack and cannot leave it.
+pub(crate) struct ThisThread(PhantomData<*const ()>);
+
+impl ThisThread {
+    #[inline]
+    pub(crate) fn new() -> ThisThread {
+        ThisThread(PhantomData)
+    }
+
+    /// The recorder of this thread. Not a closure's parameter, as with `LocalKey::with`: what a large closure
+    /// captures goes through memory.
+    #[inline]
+    #[allow(unsafe_code, clippy::unused_self, reason = "see below")]
+    pub(crate) fn local(&self) -> &Local {
+        let local: *const Local = LOCAL.with(std::ptr::from_ref);
+        // SAFETY: `LOCAL` has no destructor, so its memory is valid as long as the thread runs. The reference does not
+        // outlive `self`, which is on the thread's stack, and does not leave the thread: neither of them is `Send`.
+        unsafe { &*local }
+    }
 }
 
-/// Runs `f` on this thread's recorder after updating it to the running session.
-#[inline]
-pub fn with_joined<R>(f: impl FnOnce(&mut Recorder) -> Option<R>) -> Option<R> {
-    RECORDER
-        .try_with(|cell| {
-            let Ok(mut recorder) = cell.try_borrow_mut() else {
-                UNREACHABLE.fetch_add(1, Ordering::Relaxed);
-                return None;
-            };
-            if recorder.seen != STATE.load(Ordering::Relaxed) {
-                join(&mut recorder);
-            }
-            f(&mut recorder)
-        })
-        .unwrap_or(None)
+/// Runs `f` on this thread's recorder, if it records.
+pub fn with_active<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
+    with_joined(ThisThread::new().local(), |recorder| {
+        recorder.is_on().then(|| f(recorder))
+    })
+}
+
+/// Runs `f` on a thread's recorder after updating it to the running session. Counts an op if the recorder is in use.
+pub(crate) fn with_joined<R>(
+    local: &Local,
+    f: impl FnOnce(&mut Recorder) -> Option<R>,
+) -> Option<R> {
+    let done = local.with(|recorder| {
+        if recorder.seen != now() {
+            join(recorder);
+        }
+        f(recorder)
+    });
+    if done.is_none() {
+        UNREACHABLE.fetch_add(1, Ordering::Relaxed);
+    }
+    done.flatten()
 }
 
 /// Runs `f` on this thread's recorder without updating it first, to end what began there.
-#[inline]
 pub fn with_any<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
-    let ran = RECORDER.try_with(|cell| {
-        cell.try_borrow_mut()
-            .ok()
-            .map(|mut recorder| f(&mut recorder))
-    });
-    ran.ok().flatten()
+    ThisThread::new().local().with(f)
+}
+
+/// Whether this thread's recorder is working right now: what is allocated then is the tracer's, not the program's.
+#[cfg(feature = "alloc")]
+#[inline]
+pub(crate) fn is_recorder_in_use() -> bool {
+    ThisThread::new().local().is_busy()
 }
 
 /// Attaches a thread's recorder to the session that is running now.
@@ -150,7 +184,9 @@ fn join(recorder: &mut Recorder) {
         return;
     }
     // A recorder that is attached after `EXIT` has run would never be freed.
-    let running = EXIT.try_with(|_| control.session.clone()).ok().flatten();
+    let running = EXIT.try_with(|_| control.session.clone());
+    recorder.is_gone = running.is_err() && control.session.is_some();
+    let running = running.ok().flatten();
     drop(control);
     let running = running.filter(|running| running.only.is_none_or(|only| only == thread_number()));
     if !recorder.is_of(running.as_ref().map(|running| &running.shared)) {
@@ -169,6 +205,7 @@ pub fn replaced_while<R>(own: Recorder, body: impl FnOnce() -> R) -> (R, Recorde
             }
         }
     }
+    failures::quiet_hook();
     let mut put_back = PutBack(exchange(own));
     count_locals(|locals| locals + 1);
     let result = body();
@@ -188,10 +225,47 @@ fn count_locals(change: impl FnOnce(u32) -> u32) {
     control.publish();
 }
 
-/// A number that no other recording of this process has.
+thread_local! {
+    /// Held by the thread that forks, so that the child does not get it from a thread that it does not have.
+    static HELD: RefCell<Option<MutexGuard<'static, Control>>> = const { RefCell::new(None) };
+}
+
+/// Called by the thread that forks, before it does.
+pub fn before_fork() {
+    let _ = HELD.try_with(|held| held.replace(Some(Control::lock())));
+}
+
+/// The side of a fork that a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForkSide {
+    Parent,
+    Child,
+}
+
+/// Called by the thread that has forked. A child records for no session of its parent; true if there was one.
+pub fn after_fork(side: ForkSide) -> bool {
+    let held = HELD.try_with(RefCell::take).ok().flatten();
+    let Some(mut control) = held.filter(|_| side == ForkSide::Child) else {
+        return false;
+    };
+    let was_recording = control.is_claimed;
+    control.is_claimed = false;
+    control.session = None;
+    // The thread that forked is the only one of the child.
+    control.locals = u32::from(with_any(|recorder| recorder.is_its_own()).unwrap_or(false));
+    if control.locals == 0 {
+        // Not dropped: its chunk is in the ring of the parent.
+        std::mem::forget(exchange(Recorder::idle()));
+    }
+    control.publish();
+    was_recording
+}
+
+/// A number that no other recording of this process has, of the last two billion.
 pub fn new_generation() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    // 31 bits, and never 0.
+    (NEXT.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)).max(1)
 }
 
 /// This thread's number: threads are counted from 1 as they first record.
@@ -205,6 +279,24 @@ pub fn thread_number() -> u64 {
             number.get()
         })
         .unwrap_or(0)
+}
+
+/// Counts an op whose thread's recorder is out of reach.
+pub(crate) fn count_unreachable() {
+    UNREACHABLE.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Runs `f` as if this thread's recorder were in use. Ops that run inside, such as those of a traced allocator, are
+/// counted and not recorded, so they never wait for a lock that `f` holds.
+pub fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
+    let mut f = Some(f);
+    let done = with_any(|_| f.take().map(|f| f()));
+    match (done.flatten(), f) {
+        (Some(result), _) => result,
+        // It is in use.
+        (None, Some(f)) => f(),
+        (None, None) => unreachable!("`f` has run, so there is a result"),
+    }
 }
 
 /// Ops that could not be recorded because their thread's recorder was out of reach, ever.

@@ -2,11 +2,14 @@
 
 use super::chunk::{Chunk, MAX_ROWS, NO_PARENT, PackedRow, Steps};
 use super::clock::Clock;
+use super::extra_words;
 use super::log::{Shared, ThreadLog};
+use super::open_slot::OpenSlot;
 use super::rows::{RawExtra, ThreadRows};
 use super::signatures::{FILTERED, REFUSED};
-use super::site::{KindCode, Site, Sites};
+use super::site::{Site, Sites};
 use super::state::{self, Running};
+use super::storage::Storage;
 use super::ticks::TickScale;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use std::sync::atomic::Ordering;
 /// The destination of a recorder's rows.
 #[derive(Debug)]
 pub(crate) struct Target {
-    chunk: Arc<Chunk>,
+    chunk: Current,
     /// An op may not be recorded: because of sampling, a filter, or the end of the steps.
     is_careful: bool,
     sample: u32,
@@ -65,9 +68,8 @@ impl Target {
 
     fn new(base: u64, shared: Arc<Shared>, log: Arc<ThreadLog>) -> Target {
         Target {
-            // Has no rows, so the first op asks for a real one.
-            chunk: Arc::new(Chunk::with_rows(0)),
-            is_careful: shared.sample > 1 || !shared.filter.is_empty(),
+            chunk: Current::none(shared.storage.clone()),
+            is_careful: shared.sample > 1 || shared.filter.min_ns() > 0,
             min_ticks: 0,
             sample: shared.sample,
             shared,
@@ -90,6 +92,11 @@ impl Target {
         &self.shared
     }
 
+    /// Where the thread's open ops are published, if they are.
+    pub(crate) fn open_slot(&self) -> Option<OpenSlot> {
+        OpenSlot::new(self.shared.storage.as_ref()?, self.log.uid)
+    }
+
     pub(crate) fn uid(&self) -> u32 {
         self.log.uid
     }
@@ -107,23 +114,21 @@ impl Target {
         number
     }
 
-    /// The number of the op of a site that the thread does not know, or that is not in its first slot.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn number_of_site(
-        &self,
-        sites: &mut Sites,
-        name: &'static str,
-        kind: KindCode,
-    ) -> u32 {
-        let site = Site { name, kind };
-        sites.find(site, || {
-            let (name, kind) = site.operation();
-            if !self.shared.filter.keeps(&name) {
-                return FILTERED;
-            }
-            self.shared.signatures.op(&name, kind, &self.shared.room)
-        })
+    /// The number of the op of a site with a label, which is empty for none. [`REFUSED`] if it does not fit.
+    pub(crate) fn number_of_site(&self, site: Site, label: &str) -> u32 {
+        let (name, kind) = site.operation();
+        let shared = &self.shared;
+        if !shared.filter.keeps(&name) {
+            return FILTERED;
+        }
+        let op = shared.signatures.op(&name, kind, &shared.room);
+        if label.is_empty() || op == REFUSED {
+            return op;
+        }
+        if !shared.room.take(Sites::SITE_BYTES) {
+            return REFUSED;
+        }
+        shared.signatures.labelled(op, label, &shared.room)
     }
 
     #[inline]
@@ -135,9 +140,6 @@ impl Target {
     /// first execution of each op is always recorded.
     #[cold]
     pub(crate) fn leaves_out(&mut self, op: u32, next_step: u64) -> bool {
-        if op == FILTERED {
-            return true;
-        }
         if is_exhausted(next_step) {
             self.drop_row();
             return true;
@@ -167,9 +169,15 @@ impl Target {
         is_too_short
     }
 
+    /// Appends a row if the chunk has room for it.
     #[inline]
+    pub(crate) fn push_here(&self, row: PackedRow) -> bool {
+        self.chunk.rows.push_packed(row)
+    }
+
+    /// Appends a row, or counts it if there is no room.
     pub(crate) fn push(&mut self, [start, facts, steps]: PackedRow) {
-        if !self.chunk.push_packed([start, facts, steps]) {
+        if !self.chunk.rows.push_packed([start, facts, steps]) {
             self.push_to_new_chunk(start, facts, steps);
         }
     }
@@ -180,20 +188,23 @@ impl Target {
         // Checked here, well before the end, to keep it off the hot path.
         self.is_careful |= u64::from(Steps(steps).step()) > LAST_STEP / 2;
         if self.add_chunk() {
-            self.chunk.push_packed([start, facts, steps]);
+            self.chunk.rows.push_packed([start, facts, steps]);
         } else {
             self.drop_row();
         }
     }
 
-    /// Continues in a new chunk; false if the memory limit is reached.
+    /// Continues in a new chunk; false if the memory limit is reached, or the storage has no room now.
     fn add_chunk(&mut self) -> bool {
+        if self.chunk.storage.is_some() {
+            return self.chunk.renew(self.log.uid);
+        }
         if self.is_full || !self.shared.room.take(Chunk::bytes(self.next_rows)) {
             self.is_full = true;
             return false;
         }
-        self.chunk = Arc::new(Chunk::with_rows(self.next_rows));
-        self.log.add_chunk(self.chunk.clone());
+        self.chunk.rows = Arc::new(Chunk::with_rows(self.next_rows));
+        self.log.add_chunk(self.chunk.rows.clone());
         self.next_rows = (self.next_rows * 2).min(MAX_ROWS);
         true
     }
@@ -201,10 +212,29 @@ impl Target {
     /// Appends a row and what it has no bits for: both, or neither if one does not fit. The extra comes first, so
     /// that no reader finds the row without it.
     pub(crate) fn push_with_extra(&mut self, row: PackedRow, extra: RawExtra) {
-        let has_room =
-            (!self.chunk.is_full() || self.add_chunk()) && self.shared.room.take(extra.bytes());
+        if self.chunk.storage.is_some() {
+            return self.push_into_storage(row, &extra);
+        }
+        let has_room = (!self.chunk.rows.is_full() || self.add_chunk())
+            && self.shared.room.take(extra.bytes());
         if has_room {
             self.log.add_extra(extra);
+            self.push(row);
+        } else {
+            self.drop_row();
+        }
+    }
+
+    /// The same where extras are in the chunk of their row.
+    fn push_into_storage(&mut self, row: PackedRow, extra: &RawExtra) {
+        if self.chunk.rows.is_full() && !self.add_chunk() {
+            return self.drop_row();
+        }
+        let words = extra_words::encode(extra, self.chunk.rows.extra_capacity());
+        // At first the rest of this chunk, then a whole one.
+        let has_room = self.chunk.rows.push_extra(&words)
+            || (self.add_chunk() && self.chunk.rows.push_extra(&words));
+        if has_room {
             self.push(row);
         } else {
             self.drop_row();
@@ -214,6 +244,9 @@ impl Target {
     #[cold]
     pub(crate) fn drop_row(&mut self) {
         self.log.dropped.fetch_add(1, Ordering::Relaxed);
+        if let Some(storage) = &self.shared.storage {
+            storage.count_dropped();
+        }
     }
 
     /// A copy of this thread's rows past the first so many.
@@ -239,6 +272,49 @@ impl Target {
             scale: clock.scale(self.base),
             dropped: self.log.dropped.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// The chunk that a thread appends to, which goes back to its storage when it is full or the thread is done.
+#[derive(Debug)]
+struct Current {
+    rows: Arc<Chunk>,
+    storage: Option<Arc<dyn Storage>>,
+}
+
+impl Current {
+    /// Has no rows, so the first op asks for a real one.
+    fn none(storage: Option<Arc<dyn Storage>>) -> Current {
+        Current {
+            rows: Arc::new(Chunk::with_rows(0)),
+            storage,
+        }
+    }
+
+    fn renew(&mut self, log: u32) -> bool {
+        self.seal();
+        let chunk = self.storage.as_ref().and_then(|storage| storage.chunk(log));
+        let has_room = chunk.is_some();
+        if let Some(chunk) = chunk {
+            self.rows = Arc::new(chunk);
+        }
+        has_room
+    }
+
+    /// Its block may belong to another thread from now on.
+    fn seal(&mut self) {
+        if let Some(storage) = &self.storage
+            && self.rows.is_in_region()
+        {
+            let rows = std::mem::replace(&mut self.rows, Arc::new(Chunk::with_rows(0)));
+            storage.seal(&rows);
+        }
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        self.seal();
     }
 }
 

@@ -5,8 +5,8 @@ use super::recorder::{EndedTask, Linked};
 use super::site::{NO_KIND, Site, kind_code};
 use super::state;
 use crate::describe::Describe;
-use crate::engine::rows::{OpRef, RawExtra};
-use crate::{OpKind, Outcome};
+use crate::engine::rows::{Meta, OpRef, Pauses, RawExtra, RawPause};
+use crate::{OpKind, Outcome, PauseKind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
@@ -23,21 +23,33 @@ struct Task {
     session: Weak<Shared>,
     /// The signature words of its inputs.
     words: Vec<usize>,
-    meta: Vec<(&'static str, String)>,
+    meta: Meta,
     parent: Option<OpRef>,
+    /// The context that memory is charged to.
+    heap_context: u16,
     /// Times in ticks of the recorder's clock.
     start: u64,
     suspended: u64,
+    /// [`RUNNING`] before the first poll.
     paused_at: u64,
+    /// The longest suspensions, at most [`MOST_PAUSES`], and the wait for a device.
+    pauses: Option<Box<Pauses>>,
     has_returned: bool,
     /// Described, but not polled yet. If it is dropped now, it is not recorded.
     is_deferred: bool,
 }
 
+/// The end of the latest poll, of a task that has not been polled.
+const RUNNING: u64 = u64::MAX;
+/// A task may be polled any number of times. The suspensions that matter are the long ones.
+const MOST_PAUSES: usize = 32;
+
 /// Describes the inputs of an op whose function returns a future. The op begins with [`AsyncOp::start`].
 pub fn begin_deferred(name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
     let mut op = begin_async(name, kind, inputs);
     if let Some(task) = &mut op.0 {
+        // It counts from its first poll on.
+        count_open(&task.session, -1);
         task.is_deferred = true;
     }
     op
@@ -55,16 +67,20 @@ pub fn begin_async(name: &'static str, kind: Option<OpKind>, inputs: impl Descri
         let parent = recorder.current();
         let (words, meta) = recorder.describe_task(site, inputs)?;
         let session = recorder.session().map(Arc::downgrade).unwrap_or_default();
+        let heap_context = recorder.heap_context_of(&words);
         let start = recorder.now();
+        count_open(&session, 1);
         Some(Box::new(Task {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             session,
             words,
             meta,
             parent,
+            heap_context,
             start,
             suspended: 0,
-            paused_at: start,
+            paused_at: RUNNING,
+            pauses: None,
             has_returned: false,
             is_deferred: false,
         }))
@@ -97,6 +113,14 @@ impl AsyncOp {
         drop(around);
         task.pause(polled.is_ready());
         polled
+    }
+
+    /// Marks the time from now to the end as waiting for a device, and returns whether this execution is being recorded.
+    pub fn begin_sync(&mut self) -> bool {
+        if let Some(task) = &mut self.0 {
+            task.begin_sync();
+        }
+        self.is_recording()
     }
 
     /// Moves the op out and leaves one that is not recorded.
@@ -138,24 +162,57 @@ impl Task {
     /// Begins a deferred op.
     fn start(&mut self) {
         self.is_deferred = false;
+        count_open(&self.session, 1);
         state::with_active(|recorder| {
             if self.is_of(recorder.session()) {
                 self.parent = recorder.current();
                 self.start = recorder.now();
-                self.paused_at = self.start;
             }
         });
     }
 
-    /// Counts the time since the last poll as suspended, and makes the task the parent of ops that begin now.
+    /// Ends the suspension since the last poll, and makes the task the parent of ops that begin now.
     fn resume(&mut self) -> Option<Around> {
         state::with_active(|recorder| {
             self.is_of(recorder.session()).then(|| {
-                self.suspended += recorder.now().saturating_sub(self.paused_at);
-                Around::new(recorder.link(Some(OpRef::Task(self.number))))
+                self.count_pause(recorder.now());
+                Around::new(recorder.link(Some(OpRef::Task(self.number)), self.heap_context))
             })
         })
         .flatten()
+    }
+
+    /// Counts the time since the last poll as suspended.
+    fn count_pause(&mut self, now: u64) {
+        let length = now.saturating_sub(self.paused_at);
+        if length == 0 {
+            return;
+        }
+        self.suspended += length;
+        let Pauses(pauses) = &mut **self.pauses.get_or_insert_default();
+        if pauses.len() == MOST_PAUSES {
+            let lengths = pauses.iter().map(|pause| pause.until - pause.from);
+            match lengths.enumerate().min_by_key(|&(_, length)| length) {
+                Some((index, shortest)) if shortest < length => pauses.remove(index),
+                _ => return,
+            };
+        }
+        pauses.push(RawPause {
+            kind: PauseKind::Suspended,
+            from: self.paused_at.saturating_sub(self.start),
+            until: now.saturating_sub(self.start),
+        });
+    }
+
+    fn begin_sync(&mut self) {
+        state::with_any(|recorder| {
+            let from = recorder.now().saturating_sub(self.start);
+            self.pauses.get_or_insert_default().0.push(RawPause {
+                kind: PauseKind::Sync,
+                from,
+                until: u64::MAX,
+            });
+        });
     }
 
     fn pause(&mut self, has_returned: bool) {
@@ -170,26 +227,37 @@ impl Task {
             if !self.is_of(recorder.session()) {
                 return;
             }
+            count_open(&self.session, -1);
             let end = recorder.now();
-            let base = recorder.describe_outputs(&self.words, outputs);
+            recorder.end_heap_task(self.heap_context);
+            recorder.describe_outputs(&self.words, outputs);
             if outcome == Outcome::Cancelled {
-                self.suspended += end.saturating_sub(self.paused_at);
+                self.count_pause(end);
             }
             let extra = RawExtra {
                 suspended: self.suspended,
+                pauses: self.pauses.take(),
                 parent: self.parent,
                 task: Some(self.number),
                 meta: std::mem::take(&mut self.meta),
                 ..RawExtra::default()
             };
             recorder.end_task(EndedTask {
-                base,
                 start: self.start,
                 end,
                 outcome,
                 extra,
             });
         });
+    }
+}
+
+/// Counts the async ops of a session that have begun and not ended: at its end they are unfinished.
+fn count_open(session: &Weak<Shared>, change: i64) {
+    if let Some(session) = session.upgrade() {
+        session
+            .open_tasks
+            .fetch_add(change as u64, Ordering::Relaxed);
     }
 }
 

@@ -25,6 +25,10 @@ impl TickScale {
         }
     }
 
+    pub fn ns_in_2_pow_32_ticks(self) -> u64 {
+        self.rate
+    }
+
     /// Both ends of an interval are converted on their own, so that what nests in ticks nests in
     /// nanoseconds.
     #[inline]

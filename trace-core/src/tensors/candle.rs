@@ -11,12 +11,22 @@ impl TensorLike for Tensor {
         let device = device(self.device().location());
         sink.tensor(self.dims(), dtype(self.dtype()), device);
     }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
+    }
 }
 
 impl TensorLike for Var {
     #[inline]
     fn describe(&self, sink: &mut TensorSink) {
         self.as_tensor().describe(sink);
+    }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
     }
 }
 
@@ -31,6 +41,11 @@ impl TensorLike for QTensor {
         };
         let device = device(self.device().location());
         sink.tensor(self.shape().dims(), dtype, device);
+    }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
     }
 }
 

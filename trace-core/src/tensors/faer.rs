@@ -13,6 +13,11 @@ macro_rules! matrices {
                 let dims = [self.nrows().unbound(), self.ncols().unbound()];
                 sink.tensor(&dims, dtype_of::<T>(), Device::Cpu);
             }
+
+            #[inline]
+            fn __can_panic(&self) -> bool {
+                false
+            }
         })*
     };
 }
@@ -29,6 +34,11 @@ macro_rules! vectors {
             #[inline]
             fn describe(&self, sink: &mut TensorSink) {
                 sink.tensor(&[self.$length().unbound()], dtype_of::<T>(), Device::Cpu);
+            }
+
+            #[inline]
+            fn __can_panic(&self) -> bool {
+                false
             }
         })*
     };

@@ -83,6 +83,11 @@ macro_rules! element {
             fn describe(&self, _: &mut $crate::TensorSink) {}
 
             #[inline]
+            fn __can_panic(&self) -> bool {
+                false
+            }
+
+            #[inline]
             fn __element(_: &mut $crate::containers::Dims) -> Option<$crate::DType> {
                 Some($crate::DType::$dtype)
             }

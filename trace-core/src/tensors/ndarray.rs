@@ -14,12 +14,22 @@ where
     fn describe(&self, sink: &mut TensorSink) {
         AsRef::<LayoutRef<S::Elem, D>>::as_ref(self).describe(sink);
     }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
+    }
 }
 
 impl<A, D: Dimension> TensorLike for ArrayRef<A, D> {
     #[inline]
     fn describe(&self, sink: &mut TensorSink) {
         AsRef::<LayoutRef<A, D>>::as_ref(self).describe(sink);
+    }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
     }
 }
 
@@ -28,11 +38,21 @@ impl<A, D: Dimension> TensorLike for RawRef<A, D> {
     fn describe(&self, sink: &mut TensorSink) {
         AsRef::<LayoutRef<A, D>>::as_ref(self).describe(sink);
     }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
+    }
 }
 
 impl<A, D: Dimension> TensorLike for LayoutRef<A, D> {
     #[inline]
     fn describe(&self, sink: &mut TensorSink) {
         sink.tensor(self.shape(), dtype_of::<A>(), Device::Cpu);
+    }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
     }
 }

@@ -13,4 +13,9 @@ where
     fn describe(&self, sink: &mut TensorSink) {
         sink.tensor(self.shape(), dtype_of::<S::Elem>(), Device::Cpu);
     }
+
+    #[inline]
+    fn __can_panic(&self) -> bool {
+        false
+    }
 }

@@ -34,6 +34,8 @@ impl From<Vec<CallNode>> for CallTree {
 pub struct CallNode {
     /// The op's name.
     pub operation: String,
+    /// The instance of the op, such as the layer `layers.3.attn`, if it has one.
+    pub label: Option<String>,
     /// Number of ops above it; 0 for a root.
     pub depth: usize,
     /// Number of executions below this stack.
@@ -46,10 +48,10 @@ pub struct CallNode {
 
 json_struct!(CallNode {
     required: [operation, depth, count, total_ns, self_ns],
-    optional: [],
+    optional: [label],
 });
 
-/// The call tree. Work that was handed to another thread is a child of the op that handed it over.
+/// The call tree. Executions with different labels are different nodes. Work that was handed to another thread is a child of the op that handed it over.
 pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
     let nesting = Nesting::of(trace);
     let mut grouping = Grouping::new();
@@ -57,7 +59,7 @@ pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
     let mut merged: Vec<(CallNode, u32, u32)> = Vec::new();
     let mut node_of: Vec<u32> = Vec::with_capacity(trace.entry_count());
     for (index, view) in trace.views().enumerate() {
-        let group = grouping.group(&view, |view| Some(view.operation()));
+        let group = grouping.group(&view, |view| Some((view.operation(), view.label())));
         let above = parent_index(trace, index, &view).map_or(NONE, |parent| node_of[parent]);
         let id = *ids.entry((above, group)).or_insert_with(|| {
             merged.push((CallNode::default(), above, group));
@@ -92,8 +94,10 @@ pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
         if let Visit::Enter(position) = visit {
             let id = order[position];
             let (node, _, group) = &merged[id];
+            let (operation, label) = grouping.keys()[*group as usize];
             nodes.push(CallNode {
-                operation: grouping.keys()[*group as usize].to_owned(),
+                operation: operation.to_owned(),
+                label: label.map(str::to_owned),
                 depth: depth[id],
                 ..node.clone()
             });

@@ -8,7 +8,9 @@ use super::communication::CommunicationRule;
 use super::device_time::is_accelerator;
 use super::forest::NONE;
 use super::nesting::{Nesting, parent_index};
-use crate::model::collective_keys::{COLLECTIVE, PROCESS_GROUP, PROCESS_GROUP_RANKS, SEQUENCE};
+use crate::model::collective_keys::{
+    COLLECTIVE, PEER, PROCESS_GROUP, PROCESS_GROUP_RANKS, SEQUENCE,
+};
 use crate::model::{EntryView, TraceView};
 use std::collections::{BTreeMap, HashMap};
 
@@ -34,6 +36,8 @@ pub(crate) struct CollectiveFacts<'a> {
     pub(crate) ranks: Option<&'a str>,
     /// The number of the call within its process group.
     pub(crate) sequence: Option<u64>,
+    /// Of a send or receive: the rank on the other side.
+    pub(crate) peer: Option<u32>,
 }
 
 impl<'a> CollectiveFacts<'a> {
@@ -45,6 +49,9 @@ impl<'a> CollectiveFacts<'a> {
             group: get(PROCESS_GROUP),
             ranks: get(PROCESS_GROUP_RANKS),
             sequence: get(SEQUENCE).and_then(|number| number.parse().ok()),
+            peer: [PEER, "dst", "src", "dst_rank", "src_rank"]
+                .into_iter()
+                .find_map(|key| get(key)?.trim().parse().ok()),
         };
         (facts != CollectiveFacts::default()).then_some(facts)
     }
@@ -62,33 +69,68 @@ impl<'a> CollectiveFacts<'a> {
 /// Where communication is recorded on accelerators, the host ops that started it are left out. Of communication
 /// inside communication the outer entry is the call. An entry without facts of its own takes those of the nearest
 /// op around it, or of an op inside it. Sends and receives are not collectives.
+///
+/// Where process groups are not named and the times show that the ranks cannot all be in one, the times divide them.
 pub(crate) fn collective_calls<T: TraceView + ?Sized>(trace: &T) -> Vec<CollectiveCall<'_>> {
+    calls_by(trace, |found| by_times(trace, found))
+}
+
+/// The same without a look at the times, for ranks whose clocks are not lined up yet.
+pub(crate) fn collective_calls_by_order<T: TraceView + ?Sized>(
+    trace: &T,
+) -> Vec<CollectiveCall<'_>> {
+    calls_by(trace, |found| found)
+}
+
+/// Calls by process group, collective and number; `divide` gets those of an unnamed process group.
+fn calls_by<'a, T: TraceView + ?Sized>(
+    trace: &'a T,
+    divide: impl Fn(Vec<CollectiveCall<'a>>) -> Vec<CollectiveCall<'a>>,
+) -> Vec<CollectiveCall<'a>> {
     let mut by_kind: BTreeMap<_, Vec<Participant<'_>>> = BTreeMap::new();
     for one in participants(trace) {
-        let CollectiveFacts {
-            collective,
-            group,
-            ranks,
-            ..
-        } = one.facts;
-        let name = collective.unwrap_or(one.operation);
+        let CollectiveFacts { group, ranks, .. } = one.facts;
+        let name = one.name();
         if !is_point_to_point(name) {
             let kind = (group, ranks, name);
             by_kind.entry(kind).or_default().push(one);
         }
     }
-    let mut calls: Vec<CollectiveCall<'_>> = by_kind.into_values().flat_map(match_up).collect();
+    let mut calls: Vec<CollectiveCall<'_>> = Vec::new();
+    for (kind, entries) in by_kind {
+        let found = match_up(entries);
+        if kind.0.is_none() && kind.1.is_none() {
+            calls.extend(divide(found));
+        } else {
+            calls.extend(found);
+        }
+    }
     calls.sort_by(|a, b| a.entries.cmp(&b.entries));
     calls
 }
 
+/// The sends and receives of all ranks, in the order of the trace. As for collectives, host ops that started them are
+/// left out where they are recorded on accelerators.
+pub(crate) fn sends_and_receives<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
+    let mut found = participants(trace);
+    found.retain(|one| is_point_to_point(one.name()));
+    found
+}
+
 /// An entry that is one rank's part of a call.
-#[derive(Clone, Copy)]
-struct Participant<'a> {
-    index: usize,
-    rank: u32,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Participant<'a> {
+    pub(crate) index: usize,
+    pub(crate) rank: u32,
     operation: &'a str,
-    facts: CollectiveFacts<'a>,
+    pub(crate) facts: CollectiveFacts<'a>,
+}
+
+impl<'a> Participant<'a> {
+    /// The name of the collective where the trace has it: kernels of different collectives can have one name.
+    pub(crate) fn name(&self) -> &'a str {
+        self.facts.collective.unwrap_or(self.operation)
+    }
 }
 
 fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
@@ -120,7 +162,13 @@ fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
                 from_inside.entry(outer).or_insert(facts);
             }
         }
-        found.retain(|(index, _)| !inside[*index]);
+        let beside = |index: usize, view: &EntryView<'_>| {
+            let outer = trace.view(outermost(nesting.parents(), &group, index));
+            let times = |view: &EntryView<'_>| (view.start_ns(), view.end_ns());
+            outer.operation() != view.operation() && times(&outer) == times(view)
+        };
+        // Two rows of exactly the same time were under way together, such as a send and a receive in one batch.
+        found.retain(|(index, view)| !inside[*index] || beside(*index, view));
     }
     found
         .into_iter()
@@ -185,8 +233,80 @@ fn match_up(entries: Vec<Participant<'_>>) -> Vec<CollectiveCall<'_>> {
         .collect()
 }
 
+/// Entries of different ranks that begin or end within this time of each other belong together.
+const TOGETHER_NS: u64 = 20_000;
+
+/// Divides calls of unnamed process groups that cannot be one: in most of them a rank had left before another came.
+///
+/// Then ranks are in one group if their parts begin or end together, in most of the calls.
+fn by_times<'a, T: TraceView + ?Sized>(
+    trace: &T,
+    calls: Vec<CollectiveCall<'a>>,
+) -> Vec<CollectiveCall<'a>> {
+    let times = |index: usize| {
+        let view = trace.view(index);
+        (view.start_ns().unwrap_or(0), view.end_ns().unwrap_or(0))
+    };
+    let cannot_be = |call: &&CollectiveCall<'_>| {
+        let last = call.entries.iter().map(|&index| times(index).0).max();
+        let first = call.entries.iter().map(|&index| times(index).1).min();
+        last > first
+    };
+    if 2 * calls.iter().filter(cannot_be).count() <= calls.len() {
+        return calls;
+    }
+    let rank = |index: usize| {
+        let view = trace.view(index);
+        view.rank().unwrap_or(0)
+    };
+    let mut votes: BTreeMap<(u32, u32), (usize, usize)> = BTreeMap::new();
+    for call in &calls {
+        for (place, &one) in call.entries.iter().enumerate() {
+            for &other in &call.entries[place + 1..] {
+                let (a, b) = (times(one), times(other));
+                let apart = a.0.abs_diff(b.0).min(a.1.abs_diff(b.1));
+                let pair = (rank(one).min(rank(other)), rank(one).max(rank(other)));
+                let vote = votes.entry(pair).or_default();
+                vote.0 += usize::from(apart <= TOGETHER_NS);
+                vote.1 += 1;
+            }
+        }
+    }
+    // A group has the number of its lowest rank.
+    let mut group: BTreeMap<u32, u32> = BTreeMap::new();
+    for ((low, high), (together, all)) in votes {
+        let of_low = *group.entry(low).or_insert(low);
+        let of_high = *group.entry(high).or_insert(high);
+        if 2 * together > all {
+            let (from, to) = (of_low.max(of_high), of_low.min(of_high));
+            group
+                .values_mut()
+                .filter(|one| **one == from)
+                .for_each(|one| *one = to);
+        }
+    }
+    let mut divided = Vec::new();
+    for call in calls {
+        let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for &index in &call.entries {
+            let rank = rank(index);
+            parts
+                .entry(group.get(&rank).copied().unwrap_or(rank))
+                .or_default()
+                .push(index);
+        }
+        let parts = parts.into_values().filter(|entries| entries.len() > 1);
+        divided.extend(parts.map(|entries| CollectiveCall {
+            entries,
+            ..call.clone()
+        }));
+    }
+    divided
+}
+
 fn is_point_to_point(name: &str) -> bool {
     let name = name.to_lowercase();
     // Libraries move an all-to-all in kernels named `SendRecv`.
-    name.contains("send") != name.contains("recv")
+    let receives = name.contains("recv") || name.contains("receive");
+    name.contains("send") != receives
 }

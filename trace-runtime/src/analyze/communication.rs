@@ -56,6 +56,6 @@ impl<'a> CommunicationRule<'a> {
 }
 
 fn names_communication(name: &str) -> bool {
-    let name = name.to_lowercase();
+    let name = name.to_lowercase().replace('-', "_");
     NAME_PARTS.iter().any(|part| name.contains(part))
 }

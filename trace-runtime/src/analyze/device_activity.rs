@@ -12,8 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 /// What one device did, as lengths of unions of intervals.
 ///
 /// The innermost op of a thread decides whether a moment is *compute*, *communication* or *memory*: an op around a
-/// collective does not compute while the collective runs. An async op counts only while it runs. When it was
-/// suspended is not recorded, so its running time counts from its start.
+/// collective does not compute while the collective runs. An async op counts only while it runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct DeviceActivity {
@@ -288,11 +287,11 @@ fn collect<'a, T: TraceView + ?Sized>(
         .collect();
     let mut lanes = Lanes::new(grouping.keys());
     for (index, view) in trace.views().enumerate() {
-        if let Some(span) = structure.tasks.span(index, &view)
+        if view.start_ns().is_some()
             && let Some((lane, _)) = lanes.of(view.rank(), groups[index])
         {
             lane.entries += 1;
-            lane.busy.push(span);
+            lane.busy.extend(structure.tasks.stretches(index, &view));
         }
     }
     own_stretches(trace, structure, |index, start, end| {

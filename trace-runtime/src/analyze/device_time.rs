@@ -79,10 +79,10 @@ impl DeviceTimes {
 /// let mut builder = TraceStoreBuilder::new();
 /// let (host, stream) = (builder.thread(None, None, None), builder.thread(None, None, None));
 /// let linear = builder.push(&NewEntry::new("linear", host, 0, 10))?;
-/// let addmm = NewEntry { parent: Some(linear), ..NewEntry::new("addmm", host, 2, 5) };
+/// let addmm = NewEntry::new("addmm", host, 2, 5).with_parent(linear);
 /// let addmm = builder.push(&addmm)?;
 /// let kernel = NewEntry::new("gemm", stream, 6, 900);
-/// builder.push(&NewEntry { parent: Some(addmm), device_id: Some("cuda:0"), ..kernel })?;
+/// builder.push(&kernel.with_parent(addmm).with_device_id("cuda:0"))?;
 ///
 /// let times = device_times(&builder.finish());
 /// assert_eq!((times.self_ns(linear), times.total_ns(linear)), (0, 900));

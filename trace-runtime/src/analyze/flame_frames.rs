@@ -29,10 +29,16 @@ impl FrameNames {
         let on_device = |device: Option<&str>| device.is_some_and(|device| device != "cpu");
         let frames: Vec<String> = keys
             .iter()
-            .map(|(_, op)| drawable(self.names.get(op)))
+            .map(|frame| {
+                let name = self.names.get(frame.operation);
+                match frame.label {
+                    Some(label) => drawable(&format!("{name} {label}")),
+                    None => drawable(name),
+                }
+            })
             .collect();
         lines(&stacks, |node| {
-            let device = keys[node.group as usize].0;
+            let device = keys[node.group as usize].device;
             let mut parts: Vec<String> = Vec::new();
             if self.towers {
                 parts.push(drawable(
@@ -41,7 +47,7 @@ impl FrameNames {
             }
             for outer in stacks.path(node) {
                 let frame = &frames[outer.group as usize];
-                let host = !on_device(keys[outer.group as usize].0);
+                let host = !on_device(keys[outer.group as usize].device);
                 parts.push(if on_device(device) && host {
                     format!("{frame} (host)")
                 } else {

@@ -17,7 +17,12 @@ pub(crate) fn collapsed<T: TraceView + ?Sized>(trace: &T) -> String {
     let (stacks, keys) = Stacks::of(trace);
     let frames: Vec<(String, String)> = keys
         .iter()
-        .map(|(device, op)| (escape(device.unwrap_or("unknown")), escape(op)))
+        .map(|frame| {
+            let device = escape(frame.device.unwrap_or("unknown"));
+            let label = frame.label.map(|label| format!(" {label}"));
+            let op = escape(&format!("{}{}", frame.operation, label.unwrap_or_default()));
+            (device, op)
+        })
         .collect();
     lines(&stacks, |node| {
         let mut text = format!("trace;{}", frames[node.group as usize].0);
@@ -53,8 +58,13 @@ pub(super) fn lines(stacks: &Stacks, text: impl Fn(&Node) -> String) -> String {
     text
 }
 
-/// Device and name of an op.
-pub(super) type Frame<'a> = (Option<&'a str>, &'a str);
+/// An op on a device; executions with different labels are different frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Frame<'a> {
+    pub(super) device: Option<&'a str>,
+    pub(super) operation: &'a str,
+    pub(super) label: Option<&'a str>,
+}
 
 /// Every distinct stack once, as a tree of ops and their devices.
 #[derive(Default)]
@@ -80,7 +90,13 @@ impl Stacks {
         let mut stacks = Stacks::default();
         let mut node_of: Vec<u32> = Vec::with_capacity(trace.entry_count());
         for (index, view) in trace.views().enumerate() {
-            let group = grouping.group(&view, |view| Some((view.device_id(), view.operation())));
+            let group = grouping.group(&view, |view| {
+                Some(Frame {
+                    device: view.device_id(),
+                    operation: view.operation(),
+                    label: view.label(),
+                })
+            });
             // Work that was handed to another thread belongs on the op that handed it over.
             let above = parent_index(trace, index, &view).map_or(NONE, |parent| node_of[parent]);
             let node = stacks.node(above, group);

@@ -14,7 +14,9 @@
 //! | what waited for what | [`CausalModel`] |
 //! | who called whom | [`call_tree`] |
 //! | collectives across ranks | [`collectives`] |
-//! | live memory | [`live_memory`] |
+//! | live memory, and who held it at the peak | [`live_memory`] |
+//! | heap memory that each op allocated | [`heap_by_shape`] |
+//! | memory that grows with every step | [`memory_growth`] |
 //! | the change between traces | [`diff()`], [`diff`](mod@diff) |
 //!
 //! Times are whole nanoseconds, except in [`TraceAnalyzer`]. Where things overlap, the length of the union
@@ -24,6 +26,7 @@ mod analyzer;
 mod call_tree;
 mod categories;
 mod causal;
+mod clocks;
 mod collective_calls;
 mod collectives;
 mod communication;
@@ -39,8 +42,8 @@ mod flops;
 mod forest;
 mod grouping;
 mod intervals;
-mod live_memory;
 mod machine_peaks;
+mod memory;
 mod merge_ranks;
 mod nesting;
 mod op_category;
@@ -63,9 +66,13 @@ mod trust;
 pub use analyzer::TraceAnalyzer;
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use categories::{CategoryTime, categories};
+#[cfg(feature = "html")]
+pub(crate) use causal::IdleTimes;
 pub use causal::{
-    CausalModel, CriticalOp, CriticalPath, Crossed, DeviceIdle, IdleCause, IdleClass, LaneKind,
-    LaneTime, LaneWait, LaunchSummary, PathStep, StreamIdle, TaskTime, critical_path, task_times,
+    Blame, CausalModel, CriticalOp, CriticalPath, Crossed, DeviceIdle, Heatmap, IdleCause,
+    IdleClass, JobTime, LaneKind, LaneTime, LaneWait, LaunchSummary, Part, PathStep, RankTime,
+    Scenario, Slowdown, StreamIdle, TaskTime, Usual, WaitClass, WaitState, WaitStates, WaitSum,
+    WhatIf, critical_path, task_times,
 };
 pub use collectives::{Collective, collectives};
 pub(crate) use communication::CommunicationRule;
@@ -79,17 +86,29 @@ pub use diff::{
 pub use findings::{Finding, FindingKind, FindingPart, Findings, Whole, findings};
 #[cfg(feature = "flamegraph")]
 pub(crate) use flame_frames::FrameNames;
+#[cfg(feature = "html")]
+pub(crate) use grouping::Grouping;
 pub use intervals::Intervals;
-pub use live_memory::{LiveMemory, MemoryHolder, live_memory};
 pub use machine_peaks::MachinePeaks;
+pub use memory::{
+    HeapRow, HeldStack, LiveMemory, MemoryGrowth, MemoryHolder, heap_by_shape, heap_stacks,
+    live_memory, memory_growth,
+};
+#[cfg(feature = "html")]
+pub(crate) use memory::{Owner, OwnerOp, Owners};
+#[cfg(feature = "html")]
+pub(crate) use nesting::parent_index;
 pub use nesting::self_times_ns;
 pub use op_category::OpCategory;
 pub use op_row::OpRow;
-pub(crate) use op_table::OpTables;
+pub(crate) use op_table::{OpTables, add_waiting};
 pub use op_table::{by_op, by_shape};
 pub use outcomes::{OpOutcomes, outcomes};
 pub use roofline::{RooflinePoint, roofline};
+#[cfg(feature = "html")]
+pub(crate) use row_key::ByShape;
 pub use short_name::ShortNames;
+pub(crate) use step_of::StepsByRank;
 pub use step_of::step_of_entries;
 pub use step_range::{StepRange, restrict_to_steps, steps_after_warm_up};
 pub(crate) use step_table::step_table_in;

@@ -96,7 +96,7 @@ impl OpCategory {
         }
         if any(
             "copy clone cat stack concat memcpy memset fill zero zeros ones full repeat pad \
-                contiguous to cast gather scatter transpose permute",
+                contiguous to cast gather scatter",
         ) {
             return Some(OpCategory::Copy);
         }
@@ -209,6 +209,9 @@ mod tests {
             ("aten::copy_", Some(Copy)),
             ("aten::_to_copy", Some(Copy)),
             ("aten::zero_", Some(Copy)),
+            // Views move nothing.
+            ("aten::transpose", None),
+            ("aten::permute", None),
             ("aten::gelu_backward", Some(Elementwise)),
             ("aten::_foreach_mul_", Some(Elementwise)),
             ("aten::empty", None),

@@ -33,6 +33,9 @@ pub struct OpRow {
     pub total_ns: u64,
     /// Of the total, the time spent in no op inside of it.
     pub self_ns: u64,
+    /// Of the self time, the time in which it only waited: for a device, another thread or a slower rank. From the
+    /// [causal model](super::CausalModel), so it is known only in the rows of a [`Report`](crate::report::Report).
+    pub waiting_ns: u64,
     /// Sum of all durations, nested and suspended time included.
     pub sum_ns: u64,
     /// Of that sum, the time in which async executions were suspended.
@@ -95,6 +98,7 @@ json_struct!(OpRow {
         input_shapes,
         accelerator,
         communication,
+        waiting_ns,
         suspended_ns,
         device_self_ns,
         device_total_ns,
@@ -107,6 +111,11 @@ json_struct!(OpRow {
 });
 
 impl OpRow {
+    /// The self time in which it did not only wait.
+    pub fn working_ns(&self) -> u64 {
+        self.self_ns.saturating_sub(self.waiting_ns)
+    }
+
     /// Device time of the row: its own total on a device, else the device time of what it launched.
     /// `None` for a host op that launched nothing.
     pub fn device_ns(&self) -> Option<u64> {

@@ -6,12 +6,14 @@ use super::device_time::{DeviceTimes, device_times_in, is_accelerator};
 use super::durations::{Durations, percentile};
 use super::forest::{Forest, NONE};
 use super::grouping::Grouping;
+use super::intervals::add_ns;
 use super::nesting::{Nesting, active_ns};
 use super::op_row::OpRow;
 use super::op_work::{Work, Works};
 use super::row_key::{ByOp, ByShape, RowKey};
 use crate::model::{EntryView, TraceView};
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 
 /// A row for each op, by self time, longest first.
 ///
@@ -24,6 +26,45 @@ pub fn by_op<T: TraceView + ?Sized>(trace: &T) -> Vec<OpRow> {
 /// A row for each op with the same input shapes, by self time, longest first.
 pub fn by_shape<T: TraceView + ?Sized>(trace: &T) -> Vec<OpRow> {
     OpTables::of(trace, &Nesting::of(trace)).by_shape()
+}
+
+/// Adds the waiting time of entries to the rows of both tables, and sorts them by the self time without it.
+pub(crate) fn add_waiting<T: TraceView + ?Sized>(
+    trace: &T,
+    waiting: &HashMap<u32, u64>,
+    [ops, shapes]: [&mut Vec<OpRow>; 2],
+) {
+    type Key<'a> = (&'a str, Option<&'a str>, Option<Vec<Vec<usize>>>, bool);
+    if waiting.is_empty() {
+        return;
+    }
+    let mut sums: HashMap<Key<'_>, u64> = HashMap::new();
+    for (&entry, &ns) in waiting {
+        let view = trace.view(entry as usize);
+        let host = (view.operation(), None, None, is_accelerator(&view));
+        add_ns(sums.entry(host).or_default(), ns);
+        let key = ByShape(view);
+        let by_shape = (
+            view.operation(),
+            view.label(),
+            key.input_shapes(),
+            key.accelerator(),
+        );
+        add_ns(sums.entry(by_shape).or_default(), ns);
+    }
+    for row in ops.iter_mut().chain(shapes.iter_mut()) {
+        let key = (
+            row.operation.as_str(),
+            row.label.as_deref(),
+            row.input_shapes.clone(),
+            row.accelerator,
+        );
+        let ns = sums.get(&key).copied().unwrap_or(0);
+        row.waiting_ns = ns.min(row.self_ns);
+    }
+    // Stable: rows that work equally long stay in their order.
+    ops.sort_by_key(|row| std::cmp::Reverse(row.working_ns()));
+    shapes.sort_by_key(|row| std::cmp::Reverse(row.working_ns()));
 }
 
 /// What both op tables need, computed once.
@@ -209,6 +250,7 @@ impl RowSums {
             outermost: self.outermost,
             total_ns: self.total_ns,
             self_ns: self.self_ns,
+            waiting_ns: 0,
             accelerator: key.accelerator(),
             sum_ns: self.sum_ns,
             suspended_ns: self.suspended_ns,

@@ -1,47 +1,64 @@
 //! The stretches of time in which each entry was the innermost of its thread.
 
 use super::forest::Visit;
+use super::intervals::Intervals;
 use super::nesting::{active_ns, parent_index};
 use super::structure::Structure;
-use crate::model::{EntryView, TraceView};
+use crate::model::{EntryView, PauseKind, TraceView};
 use std::collections::HashMap;
+
+/// An entry, the start of the time that has not been given to a stretch, and its end.
+type Open = (usize, i64, i64);
 
 /// Calls `visit` with the index, the start and the end of every stretch in which an entry ran and no
 /// entry inside of it did.
 ///
-/// Stretches inside one root come in order, and so do the roots of a thread. Entries without a start have none. The stretches of an async op are as
-/// long as it ran: see [`TaskTimes`].
+/// Stretches inside one root come in order unless there are async ops in it, and so do the roots of a thread. Entries
+/// without a start have none. An async op that was suspended has stretches only where it ran: see [`TaskTimes`].
 pub(crate) fn own_stretches<T: TraceView + ?Sized>(
     trace: &T,
     structure: &Structure,
     mut visit: impl FnMut(usize, i64, i64),
 ) {
     let Structure { nesting, tasks } = structure;
-    let span = |index: usize| tasks.span(index, &trace.view(index));
     if nesting.is_flat() {
         for index in 0..trace.entry_count() {
-            if let Some((start, end)) = span(index) {
+            for (start, end) in tasks.stretches(index, &trace.view(index)) {
                 visit(index, start, end);
             }
         }
         return;
     }
-    // For each open entry, the start of the time that has not been given to a stretch.
-    let mut open: Vec<(usize, i64, i64)> = Vec::new();
+    // The entry around does not run while a stretch inside of it does.
+    let cut = |open: &mut [Open], start: i64, end: i64, visit: &mut dyn FnMut(usize, i64, i64)| {
+        if let Some((outer, from, outer_end)) = open.last_mut()
+            && *from < *outer_end
+        {
+            if *from < start {
+                visit(*outer, *from, start.min(*outer_end));
+            }
+            *from = (*from).max(end);
+        }
+    };
+    let mut open: Vec<Open> = Vec::new();
     nesting.walk(|step| match step {
         Visit::Enter(index) => {
-            let Some((start, end)) = span(index) else {
+            if let Some(task) = tasks.task(index) {
+                for &(start, end) in task.running.as_slice() {
+                    cut(&mut open, start, end, &mut visit);
+                }
+                for &(start, end) in task.own.as_slice() {
+                    visit(index, start, end);
+                }
+                open.push((index, i64::MIN, i64::MIN));
+                return;
+            }
+            let view = trace.view(index);
+            let Some((start, end)) = view.start_ns().zip(view.end_ns()) else {
                 open.push((index, i64::MIN, i64::MIN));
                 return;
             };
-            if let Some((outer, from, outer_end)) = open.last_mut()
-                && *from < *outer_end
-            {
-                if *from < start {
-                    visit(*outer, *from, start.min(*outer_end));
-                }
-                *from = (*from).max(end);
-            }
+            cut(&mut open, start, end, &mut visit);
             open.push((index, start, end));
         }
         Visit::Leave(_) => {
@@ -55,42 +72,100 @@ pub(crate) fn own_stretches<T: TraceView + ?Sized>(
     });
 }
 
-/// The own running time of async ops.
+/// When async ops ran.
 ///
-/// An async op occupies its thread only while it is polled. When it was suspended is not recorded, so its own
-/// running time, without that of the ops inside of it, is taken from its start on: an op begins with its first poll.
+/// An async op occupies its thread only while it is polled. Its [pauses](crate::model::Pause) show when it was suspended.
+/// Suspended time without a listed pause, as in files of older versions, is taken from the end of the op.
 #[derive(Debug, Default)]
 pub(crate) struct TaskTimes {
-    /// For each op that was suspended, its running time without the ops inside of it.
-    own_ns: HashMap<u32, u64>,
+    /// For each op that was suspended.
+    by_entry: HashMap<u32, Polls>,
+}
+
+/// When one async op ran.
+#[derive(Debug, Default)]
+struct Polls {
+    /// When it was polled.
+    running: Intervals,
+    /// Of that, when no op inside of it ran.
+    own: Intervals,
 }
 
 impl TaskTimes {
     pub(crate) fn of<T: TraceView + ?Sized>(trace: &T) -> TaskTimes {
-        let mut own_ns: HashMap<u32, u64> = HashMap::new();
+        let mut by_entry: HashMap<u32, Polls> = HashMap::new();
         for (index, view) in trace.views().enumerate() {
-            if view.suspended_ns() > 0 {
-                own_ns.insert(index as u32, active_ns(&view));
+            if view.suspended_ns() > 0 && view.start_ns().is_some() {
+                let running = running(&view);
+                let own = running.clone();
+                by_entry.insert(index as u32, Polls { running, own });
             }
         }
-        if !own_ns.is_empty() {
+        if !by_entry.is_empty() {
+            let mut inside: HashMap<u32, Vec<(i64, i64)>> = HashMap::new();
             for (index, view) in trace.views().enumerate() {
-                if let Some(parent) = parent_index(trace, index, &view)
-                    && let Some(own) = own_ns.get_mut(&(parent as u32))
-                {
-                    *own = own.saturating_sub(active_ns(&view));
+                let Some(parent) = parent_index(trace, index, &view) else {
+                    continue;
+                };
+                if by_entry.contains_key(&(parent as u32)) {
+                    let list = inside.entry(parent as u32).or_default();
+                    match by_entry.get(&(index as u32)) {
+                        Some(task) => list.extend(task.running.as_slice()),
+                        None => list.extend(view.start_ns().zip(view.end_ns())),
+                    }
+                }
+            }
+            for (parent, spans) in inside {
+                if let Some(task) = by_entry.get_mut(&parent) {
+                    task.own = task.running.difference(&spans.into_iter().collect());
                 }
             }
         }
-        TaskTimes { own_ns }
+        TaskTimes { by_entry }
     }
 
-    /// Start and end of an entry; for an async op that was suspended, as long as it ran itself.
-    pub(crate) fn span(&self, index: usize, view: &EntryView<'_>) -> Option<(i64, i64)> {
-        let start = view.start_ns()?;
-        match self.own_ns.get(&(index as u32)) {
-            Some(&own) => Some((start, start.saturating_add_unsigned(own))),
-            None => Some((start, view.end_ns()?)),
-        }
+    /// When an entry ran; of an async op that was suspended, when it ran itself.
+    pub(crate) fn stretches<'a>(
+        &'a self,
+        index: usize,
+        view: &EntryView<'_>,
+    ) -> impl Iterator<Item = (i64, i64)> + use<'a> {
+        let task = self.task(index);
+        let whole = view.start_ns().zip(view.end_ns());
+        let own = task.map_or(&[][..], |task| task.own.as_slice());
+        own.iter().copied().chain(whole.filter(|_| task.is_none()))
     }
+
+    fn task(&self, index: usize) -> Option<&Polls> {
+        self.by_entry.get(&(index as u32))
+    }
+}
+
+/// When an async op was polled.
+fn running(view: &EntryView<'_>) -> Intervals {
+    let Some((start, end)) = view.start_ns().zip(view.end_ns()) else {
+        return Intervals::default();
+    };
+    let pauses = view.pauses().iter();
+    let suspended: Intervals = pauses
+        .filter(|pause| pause.kind == PauseKind::Suspended)
+        .map(|pause| {
+            let from = start.saturating_add_unsigned(pause.start_ns);
+            (from, from.saturating_add_unsigned(pause.length_ns))
+        })
+        .collect();
+    let whole: Intervals = [(start, end)].into_iter().collect();
+    let listed = whole.difference(&suspended);
+    // The rest of the suspended time, from the end on.
+    let mut left = listed.length().saturating_sub(active_ns(view));
+    let mut kept: Vec<(i64, i64)> = listed.as_slice().to_vec();
+    while let Some((from, to)) = kept.pop() {
+        let length = to.abs_diff(from);
+        if length > left {
+            kept.push((from, to.saturating_sub_unsigned(left)));
+            break;
+        }
+        left -= length;
+    }
+    kept.into_iter().collect()
 }

@@ -1,5 +1,6 @@
 //! Figures for each step of a loop, and what made the slowest one slow.
 
+use super::causal::{CausalModel, IdleTimes};
 use super::communication::CommunicationRule;
 use super::device_time::is_accelerator;
 use super::grouping::Grouping;
@@ -9,7 +10,7 @@ use super::row_key::{ByShape, RowKey as _};
 use super::step_of::step_of_entries;
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// One step of one rank. Device figures are of the time between the step's start and end.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,8 +28,8 @@ pub struct StepRow {
     pub exposed_communication_ns: Option<u64>,
     /// The time in which no accelerator was busy.
     pub device_idle_ns: Option<u64>,
-    /// Of the idle time, that in which no launched work was pending: the host had not launched it yet. `None` where
-    /// the trace does not have the launches.
+    /// Of the idle time, that in which nothing had been launched: [`IdleClass::NothingLaunched`](super::IdleClass). `None`
+    /// where the trace does not have the launches.
     pub host_bound_ns: Option<u64>,
 }
 
@@ -53,9 +54,9 @@ pub struct StepDifference {
     pub input_shapes: Vec<Vec<usize>>,
     /// Whether it ran on an accelerator.
     pub accelerator: bool,
-    /// Self time in the slowest step, in nanoseconds.
+    /// Self time without waiting in the slowest step, in nanoseconds.
     pub self_ns: u64,
-    /// Mean self time in the other steps of the rank, in nanoseconds.
+    /// The mean of that in the other steps of the rank, in nanoseconds.
     pub usual_ns: u64,
     /// Calls in the slowest step.
     pub calls: usize,
@@ -102,14 +103,21 @@ pub fn step_table<T: TraceView + ?Sized>(trace: &T) -> StepTable {
     if trace.steps().is_empty() {
         return StepTable::default();
     }
-    step_table_in(trace, &Nesting::of(trace))
+    let model = CausalModel::new(trace);
+    let idle: Vec<IdleTimes> = model.idle().into_iter().map(|device| device.1).collect();
+    step_table_in(trace, &idle, &model.waiting_ns())
 }
 
-pub(crate) fn step_table_in<T: TraceView + ?Sized>(trace: &T, nesting: &Nesting) -> StepTable {
+/// `idle` and `waiting` are those of the causal model.
+pub(crate) fn step_table_in<T: TraceView + ?Sized>(
+    trace: &T,
+    idle: &[IdleTimes],
+    waiting: &HashMap<u32, u64>,
+) -> StepTable {
     if trace.steps().is_empty() {
         return StepTable::default();
     }
-    let devices = devices_by_rank(trace);
+    let devices = devices_by_rank(trace, idle);
     let steps: Vec<StepRow> = trace
         .steps()
         .iter()
@@ -137,7 +145,7 @@ pub(crate) fn step_table_in<T: TraceView + ?Sized>(trace: &T, nesting: &Nesting)
     StepTable {
         mean_ns: mean.round() as u64,
         deviation_ns: variance.sqrt().round() as u64,
-        slower_ops: slowest.map_or_else(Vec::new, |slowest| slower_ops(trace, nesting, slowest)),
+        slower_ops: slowest.map_or_else(Vec::new, |slowest| slower_ops(trace, waiting, slowest)),
         slowest,
         steps,
     }
@@ -148,8 +156,8 @@ pub(crate) fn step_table_in<T: TraceView + ?Sized>(trace: &T, nesting: &Nesting)
 struct RankDevices {
     busy: Intervals,
     exposed: Intervals,
-    /// From the end of each launch to the start of its work.
-    pending: Option<Intervals>,
+    /// When they were idle although work had been launched; `None` where the launches are not known.
+    launched: Option<Intervals>,
 }
 
 impl RankDevices {
@@ -162,9 +170,9 @@ impl RankDevices {
         row.exposed_communication_ns = Some(within(&self.exposed).length());
         row.device_idle_ns = Some(idle.length());
         row.host_bound_ns = self
-            .pending
+            .launched
             .as_ref()
-            .map(|pending| idle.difference(&within(pending)).length());
+            .map(|launched| idle.difference(&within(launched)).length());
     }
 }
 
@@ -180,7 +188,10 @@ fn part_of(set: &Intervals, start: i64, end: i64) -> Intervals {
         .collect()
 }
 
-fn devices_by_rank<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, RankDevices> {
+fn devices_by_rank<T: TraceView + ?Sized>(
+    trace: &T,
+    idle: &[IdleTimes],
+) -> BTreeMap<Option<u32>, RankDevices> {
     type Spans = Vec<(i64, i64)>;
     let mut rule = CommunicationRule::default();
     let mut found: BTreeMap<Option<u32>, (Spans, Spans)> = BTreeMap::new();
@@ -194,7 +205,6 @@ fn devices_by_rank<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, Ra
             }
         }
     }
-    let mut pending = pending_by_rank(trace);
     found
         .into_iter()
         .map(|(rank, (compute, communication))| {
@@ -203,34 +213,28 @@ fn devices_by_rank<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, Ra
             let devices = RankDevices {
                 busy: compute.union(&communication),
                 exposed: communication.difference(&compute),
-                pending: pending.remove(&rank),
+                launched: launched(rank, idle),
             };
             (rank, devices)
         })
         .collect()
 }
 
-fn pending_by_rank<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, Intervals> {
-    let ends: Vec<i64> = trace.runtime_calls().map(|call| call.end_ns()).collect();
-    let mut spans: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
-    for launch in trace.launches() {
-        let work = trace.index_of_step(launch.step);
-        if let (Some(work), Some(&launched)) = (work, ends.get(launch.call)) {
-            let view = trace.view(work);
-            let spans = spans.entry(view.rank()).or_default();
-            spans.extend(view.start_ns().map(|start| (launched, start)));
-        }
-    }
-    spans
-        .into_iter()
-        .map(|(rank, spans)| (rank, spans.into_iter().collect()))
-        .collect()
+/// When accelerators of a rank were idle although work had been launched.
+fn launched(rank: Option<u32>, idle: &[IdleTimes]) -> Option<Intervals> {
+    let of_rank = || idle.iter().filter(|device| device.rank == rank);
+    let known = of_rank().any(|device| device.launches_known);
+    known.then(|| {
+        of_rank().fold(Intervals::default(), |all, device| {
+            all.union(&device.launched())
+        })
+    })
 }
 
 /// Compares the slowest step with the mean of the other steps of its rank, by op and input shapes.
 fn slower_ops<T: TraceView + ?Sized>(
     trace: &T,
-    nesting: &Nesting,
+    waiting: &HashMap<u32, u64>,
     slowest: usize,
 ) -> Vec<StepDifference> {
     let rank = trace.steps()[slowest].rank;
@@ -243,6 +247,7 @@ fn slower_ops<T: TraceView + ?Sized>(
     if others == 0 {
         return Vec::new();
     }
+    let nesting = Nesting::of(trace);
     let step_of = step_of_entries(trace);
     let mut grouping: Grouping<ByShape<'_>> = Grouping::new();
     // Self time and calls, in the slowest step and in the others.
@@ -256,7 +261,8 @@ fn slower_ops<T: TraceView + ?Sized>(
             sums.resize(group + 1, Default::default());
         }
         let (time, calls) = &mut sums[group][usize::from(step != slowest)];
-        *time = time.saturating_add(nesting.self_ns(index, &view));
+        let waited = waiting.get(&(index as u32)).copied().unwrap_or(0);
+        *time = time.saturating_add(nesting.self_ns(index, &view).saturating_sub(waited));
         *calls += 1;
     }
     let mut rows: Vec<StepDifference> = grouping

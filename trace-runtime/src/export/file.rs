@@ -145,7 +145,7 @@ fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Ve
 }
 
 /// `dir/name.ext` with `.infix` before the format's extension, or before the file's own extension.
-fn with_infix(path: &Path, extension: &str, infix: &str) -> PathBuf {
+pub(super) fn with_infix(path: &Path, extension: &str, infix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ending = format!(".{extension}");
     let name = match name.strip_suffix(&ending).map(|stem| (stem, extension)) {

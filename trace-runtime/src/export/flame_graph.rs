@@ -49,6 +49,7 @@ impl FlameGraph {
     ) -> io::Result<()> {
         let names = FrameNames::of(&[before, after]);
         let (before, after) = (names.stacks(before), names.stacks(after));
+        let (before, after) = (summable(&before), summable(&after));
         let mut both = Vec::new();
         differential::from_readers(
             differential::Options::default(),
@@ -68,6 +69,7 @@ impl FlameGraph {
         // The same trace gives the same picture.
         options.deterministic = true;
         let lines = if stacks.is_empty() { NOTHING } else { stacks };
+        let lines = summable(lines);
         // A line that begins with `#` is a comment for inferno. A space before a name is not drawn.
         let spaced: Vec<Cow<'_, str>> = lines
             .lines()
@@ -90,6 +92,31 @@ impl FlameGraph {
         out.write_all(svg.as_bytes())?;
         out.flush()
     }
+}
+
+/// The largest sum of the weights of a picture. inferno adds them up in 64 bits, several times over.
+const LARGEST_SUM: u128 = 1 << 60;
+
+/// Lines of stacks and weights, divided by one number if their sum would overflow: the durations of a trace from a file
+/// can be anything.
+fn summable(lines: &str) -> Cow<'_, str> {
+    let weight_of = |line: &str| {
+        let (stack, weight) = line.rsplit_once(' ')?;
+        Some((stack.len(), weight.parse::<u64>().ok()?))
+    };
+    let sum: u128 = lines
+        .lines()
+        .filter_map(|line| Some(u128::from(weight_of(line)?.1)))
+        .sum();
+    if sum <= LARGEST_SUM {
+        return lines.into();
+    }
+    let divisor = sum / LARGEST_SUM + 1;
+    let scaled = lines.lines().map(|line| match weight_of(line) {
+        Some((end, weight)) => format!("{} {}", &line[..end], u128::from(weight) / divisor),
+        None => line.to_owned(),
+    });
+    scaled.collect::<Vec<_>>().join("\n").into()
 }
 
 impl Default for FlameGraph {

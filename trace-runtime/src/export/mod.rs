@@ -7,6 +7,7 @@
 //! | collapsed stacks | [`CollapsedStacks`] | inferno, `flamegraph.pl`, speedscope |
 //! | speedscope | [`Speedscope`] | speedscope |
 //! | flame graph, as SVG | `FlameGraph`, with the feature `flamegraph` | a browser |
+//! | the report as one page | `HtmlPage`, with the feature `html` | a browser, offline |
 //! | tables of entries and of ops by shape | `parquet`, with the feature of that name | `DuckDB`, Polars, Spark, `DataFusion` |
 //! | op tables as CSV | [`CsvTable`] | spreadsheets |
 //! | the JSON of this crate | [`TraceJson`] | [`read`](crate::read) |
@@ -34,6 +35,8 @@ mod file;
 mod flame_graph;
 #[cfg(feature = "gzip")]
 mod gzip;
+#[cfg(feature = "html")]
+mod html;
 mod json_text;
 mod memory_curve;
 mod output_file;
@@ -54,6 +57,8 @@ pub use file::{check_event_limit, event_count, write, write_ranks, write_split, 
 pub use flame_graph::FlameGraph;
 #[cfg(feature = "gzip")]
 pub use gzip::Gzip;
+#[cfg(feature = "html")]
+pub use html::HtmlPage;
 pub use output_file::{FileFormat, OutputFile, write_file};
 pub use perfetto::PerfettoTrace;
 pub use speedscope::Speedscope;

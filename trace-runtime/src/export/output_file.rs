@@ -1,9 +1,10 @@
 //! Writes a trace to a file in the format that the file's ending names.
 
+use super::file::with_infix;
 use super::{
     ChromeTrace, CollapsedStacks, CsvTable, Exporter, PerfettoTrace, Speedscope, TraceJson,
 };
-use crate::model::whole_file::write_whole;
+use crate::model::whole_file::{FileIdentity, write_unless_taken, write_whole};
 use crate::model::{TraceError, TraceErrorKind, TraceView};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ pub enum FileFormat {
     Csv,
     /// `FlameGraph`, with the feature `flamegraph`.
     Svg,
+    /// `HtmlPage`, with the feature `html`.
+    Html,
     /// `ParquetEntries`, with the feature `parquet`.
     Parquet,
     /// `ParquetShapes`, with the feature `parquet`.
@@ -33,7 +36,7 @@ pub enum FileFormat {
 }
 
 /// A longer ending comes before one that it ends in.
-const ENDINGS: [(&str, FileFormat); 13] = [
+const ENDINGS: [(&str, FileFormat); 14] = [
     (".speedscope.json", FileFormat::Speedscope),
     (".chrome.json", FileFormat::Chrome),
     (".pt.trace.json", FileFormat::Chrome),
@@ -43,6 +46,7 @@ const ENDINGS: [(&str, FileFormat); 13] = [
     (".collapsed", FileFormat::Collapsed),
     (".folded", FileFormat::Collapsed),
     (".svg", FileFormat::Svg),
+    (".html", FileFormat::Html),
     (".csv", FileFormat::Csv),
     (".shapes.parquet", FileFormat::ParquetShapes),
     (".parquet", FileFormat::Parquet),
@@ -50,6 +54,36 @@ const ENDINGS: [(&str, FileFormat); 13] = [
 ];
 
 impl FileFormat {
+    /// Every format.
+    pub const ALL: [FileFormat; 10] = [
+        FileFormat::Json,
+        FileFormat::Chrome,
+        FileFormat::Perfetto,
+        FileFormat::Speedscope,
+        FileFormat::Collapsed,
+        FileFormat::Svg,
+        FileFormat::Html,
+        FileFormat::Csv,
+        FileFormat::Parquet,
+        FileFormat::ParquetShapes,
+    ];
+
+    /// The name on a command line: `json`, `parquet-shapes`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FileFormat::Json => "json",
+            FileFormat::Chrome => "chrome",
+            FileFormat::Perfetto => "perfetto",
+            FileFormat::Speedscope => "speedscope",
+            FileFormat::Collapsed => "collapsed",
+            FileFormat::Svg => "svg",
+            FileFormat::Html => "html",
+            FileFormat::Csv => "csv",
+            FileFormat::Parquet => "parquet",
+            FileFormat::ParquetShapes => "parquet-shapes",
+        }
+    }
+
     /// The endings that name a format, with their dot. `.gz` may follow each.
     pub fn endings() -> impl Iterator<Item = (&'static str, FileFormat)> {
         ENDINGS.into_iter()
@@ -90,6 +124,10 @@ impl FileFormat {
             FileFormat::Svg => Box::new(super::FlameGraph::new()),
             #[cfg(not(feature = "flamegraph"))]
             FileFormat::Svg => return Err(without_feature("flame graphs", "flamegraph")),
+            #[cfg(feature = "html")]
+            FileFormat::Html => Box::new(super::HtmlPage::new()),
+            #[cfg(not(feature = "html"))]
+            FileFormat::Html => return Err(without_feature("HTML pages", "html")),
             #[cfg(feature = "parquet")]
             FileFormat::Parquet => Box::new(super::parquet::ParquetEntries),
             #[cfg(feature = "parquet")]
@@ -167,6 +205,34 @@ impl OutputFile {
         write_whole(&self.path, |file| exporter.export(trace, file))
     }
 
+    /// Writes the trace as [`write`](Self::write) does, unless another process has written the file since it had the
+    /// identity `before`. Then the file's name gets `rank-3` or `pid-1234` before its ending, and a number if that
+    /// name is taken too. Returns the path that was written.
+    pub(crate) fn write_unless_taken(
+        &self,
+        trace: &dyn TraceView,
+        before: Option<&FileIdentity>,
+        rank: Option<u32>,
+    ) -> Result<PathBuf, TraceError> {
+        let own = match rank {
+            Some(rank) => format!("rank-{rank}"),
+            None => format!("pid-{}", std::process::id()),
+        };
+        let exporter = self.exporter()?;
+        let others = self.beside(exporter.extension(), &own);
+        write_unless_taken(&self.path, before, others, |file| {
+            exporter.export(trace, file)
+        })
+    }
+
+    /// The file's path with `infix` before its ending, then with a number after the infix.
+    fn beside(&self, extension: &str, infix: &str) -> impl Iterator<Item = PathBuf> {
+        let numbered = (2..1000).map(move |number| format!("{infix}-{number}"));
+        std::iter::once(infix.to_owned())
+            .chain(numbered)
+            .map(move |infix| with_infix(&self.path, extension, &infix))
+    }
+
     /// The path as given.
     pub fn path(&self) -> &Path {
         &self.path
@@ -186,7 +252,7 @@ impl OutputFile {
 }
 
 /// Writes a trace to a file in the format of its ending: `.json`, `.chrome.json`, `.pftrace`, `.collapsed`,
-/// `.speedscope.json`, `.csv`, `.svg`, `.parquet`, and others in [`FileFormat::endings`]; compressed if `.gz`
+/// `.speedscope.json`, `.csv`, `.svg`, `.html`, `.parquet`, and others in [`FileFormat::endings`]; compressed if `.gz`
 /// follows, with the feature `gzip`.
 ///
 /// See [`OutputFile`] for the guarantees and errors, and to check the path in advance.
@@ -210,7 +276,12 @@ fn compressed(path: &Path, exporter: Box<dyn Exporter>) -> Result<Box<dyn Export
     Err(without_feature("gzip", "gzip"))
 }
 
-#[cfg(not(all(feature = "gzip", feature = "parquet", feature = "flamegraph")))]
+#[cfg(not(all(
+    feature = "gzip",
+    feature = "parquet",
+    feature = "flamegraph",
+    feature = "html"
+)))]
 fn without_feature(format: &str, feature: &str) -> TraceError {
     unknown_format(format!(
         "this build cannot write {format}; enable the feature `{feature}` of `trace-runtime`, \

@@ -1,16 +1,17 @@
 //! A part of a trace as a trace of its own.
 
+use crate::analyze::StepsByRank;
 use crate::model::view::sealed;
 use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceStep, TraceView, Views};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A range of the entries of a trace, or one rank. Steps, parents and times are those of the whole trace, so
+/// A range of the entries of a trace, one rank, or one step. Steps, parents and times are those of the whole trace, so
 /// that parts line up.
 pub(super) struct TracePart<'a> {
     trace: &'a dyn TraceView,
     picked: Picked,
-    rest: Rest,
+    rest: Rest<'a>,
     /// The numbers of its runtime calls in the whole, in ascending order.
     calls: Vec<u32>,
     steps: Vec<TraceStep>,
@@ -18,9 +19,12 @@ pub(super) struct TracePart<'a> {
 
 /// Which memory events and runtime calls belong to a part.
 #[derive(Debug)]
-enum Rest {
+enum Rest<'a> {
     Time(Range<i64>),
     Rank(Option<u32>),
+    /// The number of a step, which each rank has at its own time.
+    #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "made for a page"))]
+    Step(u64, StepsByRank<'a>, &'a [TraceStep]),
 }
 
 #[derive(Debug)]
@@ -30,11 +34,14 @@ enum Picked {
     Listed(Vec<u32>),
 }
 
-impl Rest {
+impl Rest<'_> {
     fn contains(&self, at_ns: i64, rank: Option<u32>) -> bool {
         match self {
             Rest::Time(range) => range.contains(&at_ns),
             Rest::Rank(own) => *own == rank,
+            Rest::Step(number, by_rank, all) => by_rank
+                .at(rank, at_ns)
+                .is_some_and(|index| all[index].number == *number),
         }
     }
 
@@ -46,12 +53,13 @@ impl Rest {
                     && (step.end_ns > time.start || time.contains(&step.start_ns))
             }
             Rest::Rank(own) => *own == step.rank,
+            Rest::Step(number, ..) => *number == step.number,
         }
     }
 }
 
 impl<'a> TracePart<'a> {
-    fn new(trace: &'a dyn TraceView, picked: Picked, rest: Rest) -> Self {
+    fn new(trace: &'a dyn TraceView, picked: Picked, rest: Rest<'a>) -> Self {
         let calls = (0..)
             .zip(trace.runtime_calls())
             .filter(|(_, call)| rest.contains(call.start_ns, call.rank))
@@ -90,6 +98,20 @@ impl<'a> TracePart<'a> {
             .map(|(index, _)| index as u32)
             .collect();
         TracePart::new(trace, Picked::Listed(listed), Rest::Rank(rank))
+    }
+}
+
+#[cfg(feature = "html")]
+impl<'a> TracePart<'a> {
+    /// The entries of the steps with this number, as
+    /// [`restrict_to_steps`](crate::analyze::restrict_to_steps) chooses them. `step_of` is that of the whole trace.
+    pub(super) fn step(trace: &'a dyn TraceView, number: u64, step_of: &[Option<usize>]) -> Self {
+        let all = trace.steps();
+        let own = |step: &Option<usize>| step.is_some_and(|index| all[index].number == number);
+        let listed = (0u32..).zip(step_of).filter(|(_, step)| own(step));
+        let listed = listed.map(|(index, _)| index).collect();
+        let rest = Rest::Step(number, StepsByRank::of(trace), all);
+        TracePart::new(trace, Picked::Listed(listed), rest)
     }
 }
 

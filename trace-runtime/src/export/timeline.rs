@@ -76,15 +76,19 @@ impl<'a> Timeline<'a> {
 
     /// The entry at this position in the order of starts.
     pub(super) fn span(&self, position: usize) -> Span<'a> {
-        let index = match &self.order {
-            Some(order) => order[position] as usize,
-            None => position,
-        };
-        let view = self.trace.view(index);
+        let view = self.trace.view(self.index(position));
         Span {
             view,
             start_ns: view.start_ns().map(|start| self.since_origin(start)),
             duration_ns: view.duration_ns(),
+        }
+    }
+
+    /// The index in the trace of the entry at this position in the order of starts.
+    pub(super) fn index(&self, position: usize) -> usize {
+        match &self.order {
+            Some(order) => order[position] as usize,
+            None => position,
         }
     }
 

@@ -5,7 +5,7 @@ use super::interner::Interner;
 use super::store::{Extra, StoredChunk, TraceStore};
 use super::ticks::TickScale;
 use super::wire::metadata::UNRECORDED_PREFIX;
-use super::{RecordedTraceEntry, TraceView};
+use super::{Pause, RecordedTraceEntry, TraceView};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use trace_core::__engine::rows::{OpRef, RawExtra, ThreadRows};
@@ -365,10 +365,20 @@ fn add_extra(
         } else {
             length(raw.suspended)
         },
+        pauses: raw
+            .pauses
+            .into_iter()
+            .flat_map(|pauses| pauses.0)
+            .map(|pause| {
+                let until = pause.until.min(raw.duration.unwrap_or(row.duration));
+                let from = length(pause.from.min(until));
+                Pause::new(pause.kind, from, length(until).saturating_sub(from))
+            })
+            .collect(),
         meta: raw
             .meta
             .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
+            .map(|(key, value)| (key.into_owned(), value))
             .collect::<BTreeMap<_, _>>(),
         ..Extra::default()
     };

@@ -5,14 +5,15 @@ use super::entry::RecordedTraceEntry;
 use super::error::TraceError;
 use super::interner::Interner;
 use super::memory::StoredMemoryEvent;
+use super::new_entry::NewEntry;
 use super::runtime_call::StoredCalls;
 use super::signature::{Fact, Role, push_number, push_tensor};
 use super::store::{Extra, NO_START, StoredChunk, Thread, TraceStore};
 use super::ticks::{ORIGIN, TickScale};
 use super::trace_step::{TraceStep, sort_steps};
 use super::view::EntryView;
-use super::{DType, Device, OpKind, Outcome};
-use std::collections::{BTreeMap, HashMap};
+use super::{Device, OpKind};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Builds a [`TraceStore`] from entries in the order in which they began.
@@ -23,9 +24,9 @@ use std::sync::Arc;
 /// let mut builder = TraceStoreBuilder::new();
 /// let thread = builder.thread(Some(1), None, Some("main"));
 /// let outer = builder.push(&NewEntry::new("layer", thread, 0, 900))?;
-/// let mut inner = NewEntry::new("matmul", thread, 100, 700);
-/// inner.parent = Some(outer);
-/// inner.inputs = &[(&[64, 32], DType::F32), (&[32, 8], DType::F32)];
+/// let inner = NewEntry::new("matmul", thread, 100, 700)
+///     .with_parent(outer)
+///     .with_inputs(&[(&[64, 32], DType::F32), (&[32, 8], DType::F32)]);
 /// builder.push(&inner)?;
 /// let store = builder.finish();
 /// assert_eq!(store.total_duration_us(), 0.9);
@@ -58,64 +59,6 @@ pub struct ThreadIndex(pub(super) u32);
 struct OpenChunk {
     chunk: Option<u32>,
     rows: usize,
-}
-
-/// An entry for [`TraceStoreBuilder::push`].
-#[derive(Debug, Clone)]
-pub struct NewEntry<'a> {
-    /// The op's name.
-    pub operation: &'a str,
-    /// The thread it ran on.
-    pub thread: ThreadIndex,
-    /// When it began, in nanoseconds since the trace began.
-    pub start_ns: Option<i64>,
-    /// How long it took, in nanoseconds.
-    pub duration_ns: u64,
-    /// The index of its parent, as `push` returned it.
-    pub parent: Option<usize>,
-    /// The kind of work.
-    pub kind: Option<OpKind>,
-    /// The instance of the op, such as the layer `layers.3.attn`.
-    pub label: Option<&'a str>,
-    /// The device it ran on.
-    pub device_id: Option<&'a str>,
-    /// The dims and element types of its inputs.
-    pub inputs: &'a [(&'a [usize], DType)],
-    /// The dims and element types of its outputs.
-    pub outputs: &'a [(&'a [usize], DType)],
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Floating-point operations.
-    pub flops: Option<u64>,
-    /// Bytes read and written.
-    pub bytes_moved: Option<u64>,
-    /// The part of the duration during which it was suspended, in nanoseconds.
-    pub suspended_ns: u64,
-    /// Other facts.
-    pub meta: BTreeMap<String, String>,
-}
-
-impl<'a> NewEntry<'a> {
-    /// An entry with a name, a thread, a start and a duration, and nothing else known.
-    pub fn new(operation: &'a str, thread: ThreadIndex, start_ns: i64, duration_ns: u64) -> Self {
-        NewEntry {
-            operation,
-            thread,
-            start_ns: Some(start_ns),
-            duration_ns,
-            parent: None,
-            kind: None,
-            label: None,
-            device_id: None,
-            inputs: &[],
-            outputs: &[],
-            outcome: Outcome::Ok,
-            flops: None,
-            bytes_moved: None,
-            suspended_ns: 0,
-            meta: BTreeMap::new(),
-        }
-    }
 }
 
 impl Default for TraceStoreBuilder {
@@ -189,6 +132,7 @@ impl TraceStoreBuilder {
         let signature = self.signature_id(entry)?;
         let mut extra = Extra {
             suspended_ns: entry.suspended_ns,
+            pauses: entry.pauses.to_vec(),
             meta: entry.meta.clone(),
             ..Extra::default()
         };
@@ -208,6 +152,9 @@ impl TraceStoreBuilder {
     /// The finished store.
     pub fn finish(mut self) -> TraceStore {
         sort_steps(&mut self.steps);
+        self.calls.calls.shrink_to_fit();
+        self.calls.launches.shrink_to_fit();
+        self.order.shrink_to_fit();
         let store = TraceStore {
             strings: self.interner.strings,
             signatures: self.interner.signatures,
@@ -259,7 +206,7 @@ impl TraceStoreBuilder {
         let label = label.map(|label| self.interner.string(label));
         let device = device.map(|device| self.interner.string(device));
         self.interner
-            .signature(operation, kind, label, device, words, || true)
+            .signature(operation, kind, label, device, words, |_, _| true)
             .ok_or_else(|| {
                 TraceError::too_large(format!(
                     "more than {MAX_SIGNATURES} distinct ops, devices and shapes; \
@@ -337,12 +284,13 @@ impl TraceStoreBuilder {
         let (duration_ns, start_ns) = (view.duration_ns(), view.start_ns());
         let mut extra = Extra {
             suspended_ns: view.suspended_ns(),
+            pauses: entry.pauses.clone(),
             meta: entry.meta.clone(),
             output_elements: differs(entry.output_elements, known.elements),
             memory_bytes: differs(entry.memory_bytes, known.bytes),
             duration_us: differs_us(entry.duration_us, duration_ns as f64),
             start_us: entry
-                .start_us
+                .start_us()
                 .and_then(|start| differs_us(start, start_ns.unwrap_or(0) as f64)),
             suspended_us: differs_us(entry.suspended_us, view.suspended_ns() as f64),
             ..Extra::default()

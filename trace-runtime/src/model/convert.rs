@@ -114,9 +114,9 @@ fn entries(store: &TraceStore) -> Vec<RecordedTraceEntry> {
     })
 }
 
-/// Entries of one signature are copies of one template, so that a signature is decoded once. Two signatures
-/// with the same remainder share a place in the table and replace each other.
-struct Copies(Vec<Option<(u32, RecordedTraceEntry)>>);
+/// Entries of one signature and thread are copies of one template, so that a signature is decoded once and the details
+/// are shared. Two that have the same place in the table replace each other.
+struct Copies(Vec<Option<(u32, u32, RecordedTraceEntry)>>);
 
 impl Default for Copies {
     fn default() -> Self {
@@ -127,11 +127,12 @@ impl Default for Copies {
 impl Copies {
     fn of(&mut self, store: &TraceStore, index: usize) -> RecordedTraceEntry {
         let entry = store.entry(index);
+        let (signature, thread) = (entry.signature(), entry.thread_index());
         let places = self.0.len();
-        let place = &mut self.0[entry.signature() as usize % places];
+        let place = &mut self.0[(signature ^ thread << 4) as usize % places];
         let template = match place {
-            Some((signature, template)) if *signature == entry.signature() => template,
-            _ => &mut place.insert((entry.signature(), entry.template())).1,
+            Some((known, on, template)) if (*known, *on) == (signature, thread) => template,
+            _ => &mut place.insert((signature, thread, entry.template())).2,
         };
         entry.filled_in(template.clone())
     }
@@ -157,6 +158,7 @@ mod tests {
             during: Some(op),
             address: Some(16),
             allocated: Some(128),
+            context: None,
         };
         builder.push_memory(&event);
         let owned = RecordedExecutionTrace::from(&builder.finish());

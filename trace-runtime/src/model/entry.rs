@@ -1,16 +1,31 @@
 //! One execution of an op, with owned data.
 
+use super::entry_details::EntryDetails;
 use super::json_struct::json_struct;
+use super::optional_us::OptionalUs;
 use super::signature::elements;
-use super::{DType, DTypes, OpKind, Outcome};
-use std::collections::BTreeMap;
+use super::{DType, OpKind};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One execution of an op.
 ///
-/// The first eight fields are always written to JSON. The others are written only if they differ from their
+/// An entry also has the fields of its [`EntryDetails`]: `entry.thread`, `entry.kind`, `entry.meta`, and so on. They are
+/// behind one pointer, because a long recording has many entries and most of them share these facts.
+///
+/// The first eight fields are always written to JSON. All others are written only if they differ from their
 /// default, and are optional when read.
-#[derive(Debug, Clone, PartialEq, Default)]
+///
+/// ```
+/// use trace_runtime::{OpKind, RecordedTraceEntry};
+///
+/// let mut entry = RecordedTraceEntry::new(0, "all_reduce");
+/// entry.kind = Some(OpKind::Communication);
+/// entry.set_start_us(Some(12.5));
+/// assert_eq!((entry.kind, entry.start_us()), (Some(OpKind::Communication), Some(12.5)));
+/// ```
+#[derive(Debug, Clone, Default)]
 pub struct RecordedTraceEntry {
     /// The op's number in the order in which ops began.
     pub step: usize,
@@ -29,34 +44,14 @@ pub struct RecordedTraceEntry {
     /// The bytes of all outputs; 8 per element if the dtype is unknown.
     pub memory_bytes: usize,
 
-    /// When it began, in microseconds since the trace began.
-    pub start_us: Option<f64>,
-    /// The number of the thread that it ran on.
-    pub thread: Option<u64>,
     /// The step of its parent: the op that called it, or that handed it to another thread.
     pub parent: Option<usize>,
-    /// The kind of work, if given.
-    pub kind: Option<OpKind>,
-    /// The instance of the op, such as the layer `layers.3.attn`, if it was given.
-    pub label: Option<String>,
-    /// The element type of every input, in the order of `input_shapes`; empty if none is known.
-    pub input_dtypes: DTypes,
-    /// The element type of every output, in order; empty if none is known.
-    pub output_dtypes: DTypes,
-    /// The dims of the outputs after the first.
-    pub more_outputs: Vec<Vec<usize>>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Floating-point operations, if given.
-    pub flops: Option<u64>,
-    /// Bytes read and written, if given.
-    pub bytes_moved: Option<u64>,
-    /// The rank (process of a distributed job) it ran on.
-    pub rank: Option<u32>,
-    /// The part of the duration during which an async op was suspended, in microseconds.
-    pub suspended_us: f64,
-    /// The values of `meta(…)`.
-    pub meta: BTreeMap<String, String>,
+    /// When it began, in microseconds since the trace began. [`start_us()`](Self::start_us) and
+    /// [`set_start_us`](Self::set_start_us) read and write it as an `Option`.
+    pub start_us: OptionalUs,
+    /// All other facts, which are read and written as fields of the entry itself. Shared by entries that are equal in
+    /// them; `None` if none is known.
+    pub details: Option<Arc<EntryDetails>>,
 }
 
 json_struct!(RecordedTraceEntry {
@@ -84,6 +79,7 @@ json_struct!(RecordedTraceEntry {
         bytes_moved,
         rank,
         suspended_us,
+        pauses,
         meta,
     ],
 });
@@ -144,7 +140,7 @@ impl RecordedTraceEntry {
     /// Sets when it began, counted from the beginning of the trace.
     #[must_use]
     pub fn with_start(mut self, start: Duration) -> Self {
-        self.start_us = Some(start.as_secs_f64() * 1e6);
+        self.set_start_us(Some(start.as_secs_f64() * 1e6));
         self
     }
 
@@ -169,6 +165,18 @@ impl RecordedTraceEntry {
         self
     }
 
+    /// When it began, in microseconds since the trace began; `None` if that is not known.
+    #[inline]
+    pub fn start_us(&self) -> Option<f64> {
+        self.start_us.get()
+    }
+
+    /// Sets when it began, in microseconds since the trace began. [`with_start`](Self::with_start) takes a duration.
+    #[inline]
+    pub fn set_start_us(&mut self, start_us: Option<f64>) {
+        self.start_us = start_us.into();
+    }
+
     /// Output elements per microsecond; 0 if it took no time.
     pub fn throughput_elements_per_us(&self) -> f64 {
         if self.duration_us < 1e-9 {
@@ -182,5 +190,68 @@ impl RecordedTraceEntry {
         let dtype = self.output_dtypes.first().copied().unwrap_or_default();
         self.output_elements = elements(&self.output_shape);
         self.memory_bytes = dtype.bytes(self.output_elements);
+    }
+}
+
+impl Deref for RecordedTraceEntry {
+    type Target = EntryDetails;
+
+    #[inline]
+    fn deref(&self) -> &EntryDetails {
+        static NONE: EntryDetails = EntryDetails::NONE;
+        self.details.as_deref().unwrap_or(&NONE)
+    }
+}
+
+/// Copies details that are shared with other entries.
+impl DerefMut for RecordedTraceEntry {
+    fn deref_mut(&mut self) -> &mut EntryDetails {
+        Arc::make_mut(self.details.get_or_insert_default())
+    }
+}
+
+impl PartialEq for RecordedTraceEntry {
+    fn eq(&self, other: &Self) -> bool {
+        let own = |entry: &Self| {
+            (
+                entry.step,
+                entry.duration_us,
+                entry.output_elements,
+                entry.memory_bytes,
+                entry.parent,
+                entry.start_us,
+            )
+        };
+        own(self) == own(other)
+            && self.operation == other.operation
+            && self.device_id == other.device_id
+            && self.input_shapes == other.input_shapes
+            && self.output_shape == other.output_shape
+            && **self == **other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_at_most_160_bytes() {
+        assert!(size_of::<RecordedTraceEntry>() <= 160);
+    }
+
+    #[test]
+    fn a_change_of_a_copy_leaves_the_original() {
+        let first = RecordedTraceEntry::new(0, "mm").with_thread(3);
+        let mut second = first.clone();
+        second.label = Some("layers.1".to_owned());
+        assert_eq!((first.thread, &first.label), (Some(3), &None));
+        assert_eq!(second.thread, Some(3));
+        assert_ne!(first, second);
+        second.label = None;
+        assert_eq!(first, second);
+        let mut none = RecordedTraceEntry::new(0, "mm");
+        none.thread = None;
+        assert_eq!(none, RecordedTraceEntry::new(0, "mm"));
     }
 }

@@ -36,6 +36,8 @@ pub enum TraceErrorKind {
     Compressed,
     /// The text of a trace ends too early, as after a crash of its writer.
     Truncated,
+    /// A recording is damaged where nothing else can be read without it: in its header.
+    Damaged,
     /// The text of a trace is wrong at one place; [`TraceError::position`] is that place.
     Syntax,
     /// The trace is too large: for a limit of this program, or for the viewers of an export.

@@ -70,14 +70,17 @@ macro_rules! json_struct {
                                 }
                             }
                         }
-                        Ok($type {
-                            $($req: match $req {
-                                Some(value) => value,
-                                None => $crate::model::json_struct::OnWire::absent()
-                                    .ok_or_else(|| A::Error::missing_field(stringify!($req)))?,
-                            },)*
-                            $($opt: $opt.unwrap_or_default(),)*
-                        })
+                        // Assigned one by one: fields of some structs are reached through `DerefMut`.
+                        let mut whole = <$type>::default();
+                        $(whole.$req = match $req {
+                            Some(value) => value,
+                            None => $crate::model::json_struct::OnWire::absent()
+                                .ok_or_else(|| A::Error::missing_field(stringify!($req)))?,
+                        };)*
+                        $(if let Some(value) = $opt {
+                            whole.$opt = value;
+                        })*
+                        Ok(whole)
                     }
                 }
                 deserializer.deserialize_map(Fields)

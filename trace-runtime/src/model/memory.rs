@@ -12,6 +12,7 @@ use std::fmt;
 ///
 /// [`TraceView::memory_events`]: super::TraceView::memory_events
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryEvent<'a> {
     /// Time in nanoseconds since the trace began.
     pub at_ns: i64,
@@ -27,6 +28,60 @@ pub struct MemoryEvent<'a> {
     pub address: Option<u64>,
     /// Bytes allocated on the device after this event, including those from before the trace.
     pub allocated: Option<u64>,
+    /// The op that the memory is charged to, by its position in [`memory_contexts`](super::memory_contexts). Such an
+    /// event is the sum of several allocations and frees of one op.
+    pub context: Option<u32>,
+}
+
+impl<'a> MemoryEvent<'a> {
+    /// An allocation of so many bytes, or a free if they are below zero; nothing else is known.
+    pub fn new(at_ns: i64, bytes: i64, device_id: &'a str) -> MemoryEvent<'a> {
+        MemoryEvent {
+            at_ns,
+            bytes,
+            device_id,
+            rank: None,
+            during: None,
+            address: None,
+            allocated: None,
+            context: None,
+        }
+    }
+
+    /// Sets the rank it happened on.
+    #[must_use]
+    pub fn with_rank(mut self, rank: impl Into<Option<u32>>) -> Self {
+        self.rank = rank.into();
+        self
+    }
+
+    /// Sets the step of the innermost op that was running on the same thread.
+    #[must_use]
+    pub fn with_during(mut self, during: impl Into<Option<usize>>) -> Self {
+        self.during = during.into();
+        self
+    }
+
+    /// Sets the address of the block, which pairs a free with its allocation.
+    #[must_use]
+    pub fn with_address(mut self, address: impl Into<Option<u64>>) -> Self {
+        self.address = address.into();
+        self
+    }
+
+    /// Sets the op that the memory is charged to, by its position in [`memory_contexts`](super::memory_contexts).
+    #[must_use]
+    pub fn with_context(mut self, context: impl Into<Option<u32>>) -> Self {
+        self.context = context.into();
+        self
+    }
+
+    /// Sets the bytes allocated on the device after this event.
+    #[must_use]
+    pub fn with_allocated(mut self, allocated: impl Into<Option<u64>>) -> Self {
+        self.allocated = allocated.into();
+        self
+    }
 }
 
 /// A [`MemoryEvent`] whose device is a string of the store.
@@ -44,6 +99,9 @@ impl<T: TraceView + ?Sized> fmt::Display for EventLines<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for event in self.0.memory_events() {
             write!(f, "{} {}", event.at_ns, event.bytes)?;
+            if let Some(context) = event.context {
+                write!(f, "/{context}")?;
+            }
             let numbers = [
                 event.rank.map(u64::from),
                 event.during.map(|step| step as u64),
@@ -77,7 +135,12 @@ pub(super) fn events_in(
 fn read_event(line: &str) -> Option<MemoryEvent<'_>> {
     let mut words = line.splitn(7, ' ');
     let at_ns = words.next()?.parse().ok()?;
-    let bytes = words.next()?.parse().ok()?;
+    let word = words.next()?;
+    let (bytes, context) = match word.split_once('/') {
+        Some((bytes, context)) => (bytes, Some(context.parse().ok()?)),
+        None => (word, None),
+    };
+    let bytes = bytes.parse().ok()?;
     let mut numbers = [None; 4];
     for number in &mut numbers {
         match words.next()? {
@@ -94,6 +157,7 @@ fn read_event(line: &str) -> Option<MemoryEvent<'_>> {
         address,
         allocated,
         device_id: words.next()?,
+        context,
     })
 }
 
@@ -112,10 +176,12 @@ mod tests {
             during: None,
             address: Some(u64::MAX),
             allocated: Some(0),
+            context: None,
         };
         let other = MemoryEvent {
             during: Some(7),
             address: None,
+            context: Some(3),
             device_id: "cpu",
             ..event
         };

@@ -16,16 +16,51 @@ const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
 /// How the clocks of the ranks become one.
 #[derive(Debug)]
 pub(crate) struct LineUp {
-    /// Nanoseconds to add to the times of each trace.
-    pub(crate) offsets: Vec<i64>,
-    /// How the offsets were found, for the metadata.
+    /// How the times of each trace become common ones.
+    pub(crate) clocks: Vec<ClockMap>,
+    /// How that was found, for the metadata.
     pub(crate) how: String,
+    /// The start of the merged trace by the wall clock, where it is known.
+    pub(crate) start_unix_ns: Option<i64>,
+    /// Facts about the clock of each trace, for the metadata of its ranks.
+    pub(crate) facts: Vec<Vec<(&'static str, String)>>,
+}
+
+/// How the times of one trace become times of the merged one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct ClockMap {
+    /// Nanoseconds to add.
+    pub(crate) offset_ns: i64,
+    /// Nanoseconds to add for each nanosecond after [`from_ns`](Self::from_ns).
+    pub(crate) drift: f64,
+    /// The moment at which the offset is exact.
+    pub(crate) from_ns: i64,
+}
+
+impl ClockMap {
+    /// A clock that differs by an offset alone.
+    pub(crate) fn offset(offset_ns: i64) -> ClockMap {
+        ClockMap {
+            offset_ns,
+            ..ClockMap::default()
+        }
+    }
+
+    /// The common time of a time of the trace. Keeps the order of times.
+    pub(crate) fn at(&self, ns: i64) -> i64 {
+        let shifted = ns.saturating_add(self.offset_ns);
+        if self.drift == 0.0 {
+            return shifted;
+        }
+        let since = ns.saturating_sub(self.from_ns) as f64;
+        shifted.saturating_add((since * self.drift).round() as i64)
+    }
 }
 
 /// One trace of several ranks, lined up as given.
 pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceStore, TraceError> {
     let ranks = ranks_of(traces)?;
-    let offsets = &line_up.offsets;
+    let clocks = &line_up.clocks;
     let mut builder = TraceStoreBuilder::new();
     let mut total = 0.0;
     for (trace, rank) in traces.iter().zip(&ranks) {
@@ -35,12 +70,12 @@ pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceSto
             builder.thread(thread.id, thread.rank.or(*rank), name);
         }
     }
-    let steps = push_entries(&mut builder, traces, &ranks, offsets)?;
-    push_memory(&mut builder, traces, &ranks, offsets, &steps);
-    push_calls(&mut builder, traces, &ranks, offsets, &steps);
+    let steps = push_entries(&mut builder, traces, &ranks, clocks)?;
+    push_memory(&mut builder, traces, &ranks, clocks, &steps);
+    push_calls(&mut builder, traces, &ranks, clocks, &steps);
     for (index, trace) in traces.iter().enumerate() {
         for step in trace.steps() {
-            let at = |ns: i64| ns.saturating_add(offsets[index]);
+            let at = |ns: i64| clocks[index].at(ns);
             builder.step(
                 TraceStep::new(step.number, at(step.start_ns), at(step.end_ns))
                     .with_rank(step.rank.or(ranks[index]))
@@ -50,6 +85,15 @@ pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceSto
     }
     builder.metadata = merged_facts(traces, &ranks);
     builder.metadata(MERGE_CLOCK, &*line_up.how);
+    if let Some(start) = line_up.start_unix_ns {
+        builder.metadata(START_UNIX_NS, start.to_string());
+    }
+    for (index, facts) in line_up.facts.iter().enumerate() {
+        let rank = rank_of_trace(traces, &ranks, index);
+        for (key, value) in facts {
+            builder.metadata(of_rank(rank, key), value);
+        }
+    }
     builder.total_us = Some(total);
     Ok(builder.finish())
 }
@@ -120,8 +164,13 @@ fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
 pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<LineUp> {
     let (first, starts) = start_of(traces)?;
     Some(LineUp {
-        offsets: starts.iter().map(|start| start - first).collect(),
+        clocks: starts
+            .iter()
+            .map(|start| ClockMap::offset(start - first))
+            .collect(),
         how: "wall clock".to_owned(),
+        start_unix_ns: Some(first),
+        facts: vec![Vec::new(); traces.len()],
     })
 }
 
@@ -130,7 +179,7 @@ fn push_entries(
     builder: &mut TraceStoreBuilder,
     traces: &[TraceStore],
     ranks: &[Option<u32>],
-    offsets: &[i64],
+    clocks: &[ClockMap],
 ) -> Result<Vec<Vec<usize>>, TraceError> {
     let mut order = Vec::with_capacity(traces.iter().map(TraceStore::len).sum());
     for (index, trace) in traces.iter().enumerate() {
@@ -138,7 +187,7 @@ fn push_entries(
         for (entry, view) in trace.views().enumerate() {
             // An entry without a start stays after the one before it.
             if let Some(start) = view.start_ns() {
-                last = last.max(start.saturating_add(offsets[index]));
+                last = last.max(clocks[index].at(start));
             }
             order.push((last, index, entry));
         }
@@ -149,15 +198,22 @@ fn push_entries(
         let trace = &traces[index];
         let mut copy = trace.view(entry).to_entry();
         copy.step = step;
-        copy.rank = copy.rank.or(ranks[index]);
+        if copy.rank.is_none() {
+            copy.rank = ranks[index];
+        }
         copy.parent = copy
             .parent
             .and_then(|parent| trace.index_of_step(parent))
             .filter(|&parent| parent < entry)
             .map(|parent| steps[index][parent]);
-        copy.start_us = copy
-            .start_us
-            .map(|start| (ns(start) + offsets[index]) as f64 / 1000.0);
+        let clock = &clocks[index];
+        let moved = |start| clock.at(ns(start)) as f64 / 1000.0;
+        if clock.drift != 0.0
+            && let Some((start, end)) = trace.view(entry).start_ns().zip(trace.view(entry).end_ns())
+        {
+            copy.duration_us = clock.at(end).abs_diff(clock.at(start)) as f64 / 1000.0;
+        }
+        copy.set_start_us(copy.start_us().map(moved));
         builder.push_owned(&copy)?;
         steps[index][entry] = step;
     }
@@ -168,14 +224,14 @@ fn push_memory(
     builder: &mut TraceStoreBuilder,
     traces: &[TraceStore],
     ranks: &[Option<u32>],
-    offsets: &[i64],
+    clocks: &[ClockMap],
     steps: &[Vec<usize>],
 ) {
     let mut events: Vec<MemoryEvent<'_>> = Vec::new();
     for (index, trace) in traces.iter().enumerate() {
         events.extend(trace.memory_events().map(|event| {
             MemoryEvent {
-                at_ns: event.at_ns.saturating_add(offsets[index]),
+                at_ns: clocks[index].at(event.at_ns),
                 rank: event.rank.or(ranks[index]),
                 during: event
                     .during
@@ -194,14 +250,14 @@ fn push_calls(
     builder: &mut TraceStoreBuilder,
     traces: &[TraceStore],
     ranks: &[Option<u32>],
-    offsets: &[i64],
+    clocks: &[ClockMap],
     steps: &[Vec<usize>],
 ) {
     let mut order: Vec<(i64, usize, usize, RuntimeCall<'_>)> = Vec::new();
     for (index, trace) in traces.iter().enumerate() {
         let calls = trace.runtime_calls().enumerate();
         order.extend(calls.map(|(number, call)| {
-            let start = call.start_ns.saturating_add(offsets[index]);
+            let start = clocks[index].at(call.start_ns);
             (start, index, number, call)
         }));
     }
@@ -258,17 +314,19 @@ fn merged_facts(traces: &[TraceStore], ranks: &[Option<u32>]) -> HashMap<String,
             continue;
         }
         for (index, value) in values.into_iter().enumerate() {
-            let named = traces[index].threads.iter().find_map(|thread| thread.rank);
-            let rank = named.or(ranks[index]).unwrap_or(index as u32);
+            let rank = rank_of_trace(traces, ranks, index);
             if let Some(value) = value {
                 merged.insert(of_rank(rank, key), value.clone());
             }
         }
     }
-    if let Some((first, _)) = start_of(traces) {
-        merged.insert(START_UNIX_NS.to_owned(), first.to_string());
-    }
     merged
+}
+
+/// The rank under which the facts of a trace are kept.
+fn rank_of_trace(traces: &[TraceStore], ranks: &[Option<u32>], index: usize) -> u32 {
+    let named = traces[index].threads.iter().find_map(|thread| thread.rank);
+    named.or(ranks[index]).unwrap_or(index as u32)
 }
 
 /// Numbers of missing events are added up.

@@ -1,13 +1,12 @@
 //! Rows whose op is added once: for readers of files that contain the same op many thousand times.
 
-use super::builder::{
-    NewEntry, ThreadIndex, TraceStoreBuilder, differs, row_duration, row_step, ticks,
-};
+use super::builder::{ThreadIndex, TraceStoreBuilder, differs, row_duration, row_step, ticks};
 use super::chunk::{Row, SLOT_BITS};
 use super::memory::{MemoryEvent, StoredMemoryEvent};
+use super::new_entry::NewEntry;
 use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCall, StoredTarget};
 use super::store::Extra;
-use super::{Outcome, TraceError, TraceErrorKind};
+use super::{Outcome, Pause, TraceError, TraceErrorKind};
 use std::collections::{BTreeMap, HashMap};
 
 /// An op with its kind, device and tensors, from [`TraceStoreBuilder::signature_of`].
@@ -16,6 +15,7 @@ pub struct SignatureIndex(pub(super) u32);
 
 /// An entry for [`TraceStoreBuilder::push_row`], whose op was added before.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct NewRow {
     /// Its op, kind, device and tensors.
     pub signature: SignatureIndex,
@@ -31,6 +31,39 @@ pub struct NewRow {
     pub outcome: Outcome,
 }
 
+impl NewRow {
+    /// A row with an op, a thread, a start and a duration in nanoseconds; it has no parent and ended well.
+    pub fn new(
+        signature: SignatureIndex,
+        thread: ThreadIndex,
+        start_ns: i64,
+        duration_ns: u64,
+    ) -> NewRow {
+        NewRow {
+            signature,
+            thread,
+            start_ns,
+            duration_ns,
+            parent: None,
+            outcome: Outcome::Ok,
+        }
+    }
+
+    /// Sets the index of its parent.
+    #[must_use]
+    pub fn with_parent(mut self, parent: impl Into<Option<usize>>) -> Self {
+        self.parent = parent.into();
+        self
+    }
+
+    /// Sets how it ended.
+    #[must_use]
+    pub fn with_outcome(mut self, outcome: Outcome) -> Self {
+        self.outcome = outcome;
+        self
+    }
+}
+
 /// A row with everything that an entry can have. These may be pushed in any order:
 /// [`TraceStoreBuilder::sort_by_step`] sorts them.
 #[derive(Debug)]
@@ -44,6 +77,7 @@ pub(crate) struct WholeRow {
     pub(crate) duration_ns: u64,
     pub(crate) outcome: Outcome,
     pub(crate) suspended_ns: u64,
+    pub(crate) pauses: Vec<Pause>,
     pub(crate) output_elements: usize,
     pub(crate) memory_bytes: usize,
     pub(crate) meta: BTreeMap<String, String>,
@@ -55,6 +89,7 @@ impl TraceStoreBuilder {
         let known = &self.interner.signatures[row.signature.0 as usize];
         let mut extra = Extra {
             suspended_ns: row.suspended_ns,
+            pauses: row.pauses,
             output_elements: differs(row.output_elements, known.elements),
             memory_bytes: differs(row.memory_bytes, known.bytes),
             meta: row.meta,

@@ -16,6 +16,7 @@ use std::fmt;
 ///
 /// [`TraceView::runtime_calls`]: super::TraceView::runtime_calls
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RuntimeCall<'a> {
     /// The function's name.
     pub name: &'a str,
@@ -39,7 +40,51 @@ pub struct RuntimeCall<'a> {
     pub event_stream: Option<u64>,
 }
 
-impl RuntimeCall<'_> {
+impl<'a> RuntimeCall<'a> {
+    /// A call with a name, a start and a duration in nanoseconds. Thread and rank are those that
+    /// [`push_call`](super::TraceStoreBuilder::push_call) gets.
+    pub fn new(name: &'a str, start_ns: i64, duration_ns: u64) -> RuntimeCall<'a> {
+        RuntimeCall {
+            name,
+            start_ns,
+            duration_ns,
+            thread: None,
+            rank: None,
+            during: None,
+            stream: None,
+            event: None,
+            event_stream: None,
+        }
+    }
+
+    /// Sets the step of the innermost op that contains the call.
+    #[must_use]
+    pub fn with_during(mut self, during: impl Into<Option<usize>>) -> Self {
+        self.during = during.into();
+        self
+    }
+
+    /// Sets the stream it acts on.
+    #[must_use]
+    pub fn with_stream(mut self, stream: impl Into<Option<u64>>) -> Self {
+        self.stream = stream.into();
+        self
+    }
+
+    /// Of a wait for an event, sets the number of the call that recorded it.
+    #[must_use]
+    pub fn with_event(mut self, event: impl Into<Option<usize>>) -> Self {
+        self.event = event.into();
+        self
+    }
+
+    /// Of a wait for an event, sets the stream in which it was recorded.
+    #[must_use]
+    pub fn with_event_stream(mut self, stream: impl Into<Option<u64>>) -> Self {
+        self.event_stream = stream.into();
+        self
+    }
+
     /// When it ended, in nanoseconds since the trace began.
     pub fn end_ns(&self) -> i64 {
         self.start_ns.saturating_add_unsigned(self.duration_ns)

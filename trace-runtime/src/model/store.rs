@@ -3,6 +3,7 @@
 use super::chunk::{Chunk, Row, SLOT_BITS};
 use super::interner::Signature;
 use super::memory::{MemoryEvent, StoredMemoryEvent};
+use super::pause::Pause;
 use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCalls, StoredTarget};
 use super::signature::Parts;
 use super::stored_entry::StoredEntry;
@@ -55,6 +56,7 @@ pub(crate) struct Extra {
     pub(crate) start_us: Option<f64>,
     pub(crate) suspended_ns: u64,
     pub(crate) suspended_us: Option<f64>,
+    pub(crate) pauses: Vec<Pause>,
     pub(crate) output_elements: Option<usize>,
     pub(crate) memory_bytes: Option<usize>,
     pub(crate) meta: BTreeMap<String, String>,
@@ -108,6 +110,54 @@ impl TraceStore {
     pub(crate) fn set_steps(&mut self, mut steps: Vec<TraceStep>) {
         sort_steps(&mut steps);
         self.steps = steps;
+    }
+
+    /// A time of the trace's clock in nanoseconds since it began.
+    pub(crate) fn ns_of(&self, ticks: u64) -> i64 {
+        self.scale.ns(ticks)
+    }
+
+    /// Adds allocations and frees, and puts all of them in order of time.
+    pub(crate) fn add_memory<'a>(&mut self, events: impl Iterator<Item = MemoryEvent<'a>>) {
+        let mut known: HashMap<&str, u32> = HashMap::new();
+        for event in events {
+            let device = *known.entry(event.device_id).or_insert_with(|| {
+                let found = self
+                    .strings
+                    .iter()
+                    .position(|string| **string == *event.device_id);
+                let index = found.unwrap_or(self.strings.len());
+                if found.is_none() {
+                    self.strings.push(event.device_id.into());
+                }
+                index as u32
+            });
+            self.memory.push(StoredMemoryEvent {
+                device,
+                event: MemoryEvent {
+                    device_id: "",
+                    ..event
+                },
+            });
+        }
+        self.memory.sort_by_key(|stored| stored.event.at_ns);
+    }
+
+    /// The op and inputs of a signature as a context without figures.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn context_of_signature(&self, signature: u32) -> super::MemoryContext {
+        let signature = &self.signatures[signature as usize];
+        super::MemoryContext {
+            operation: self.string(signature.operation).to_owned(),
+            is_op: true,
+            label: signature.label.map(|label| self.string(label).to_owned()),
+            input_shapes: self
+                .parts(signature)
+                .filter(|(header, _)| header.role() == super::signature::Role::Input)
+                .map(|(_, dims)| dims.to_vec())
+                .collect(),
+            ..super::MemoryContext::default()
+        }
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use super::entry::RecordedTraceEntry;
 use super::interner::Signature;
 use super::signature::{Fact, Parts, Role};
 use super::store::{Extra, NO_START, Thread, TraceStore};
-use super::{OpKind, Outcome};
+use super::{OpKind, Outcome, Pause};
 use std::collections::BTreeMap;
 
 /// An entry of a [`TraceStore`]; convert it to an [`EntryView`](super::EntryView) to read it.
@@ -127,6 +127,10 @@ impl<'a> StoredEntry<'a> {
         self.extra().map_or(0, |extra| extra.suspended_ns)
     }
 
+    pub(super) fn pauses(&self) -> &'a [Pause] {
+        self.extra().map_or(&[], |extra| &extra.pauses)
+    }
+
     /// The start and the suspended time in microseconds, if nanoseconds cannot express them.
     pub(super) fn given_us(&self) -> (Option<f64>, Option<f64>) {
         self.extra()
@@ -180,7 +184,12 @@ impl<'a> StoredEntry<'a> {
         self.filled_in(self.template())
     }
 
-    /// The part that all entries of this signature share.
+    /// The index of its thread in the store.
+    pub(super) fn thread_index(&self) -> u32 {
+        self.thread
+    }
+
+    /// The part that all entries of this signature and thread share.
     pub(super) fn template(&self) -> RecordedTraceEntry {
         let known = self.known();
         let mut entry = RecordedTraceEntry {
@@ -188,37 +197,48 @@ impl<'a> StoredEntry<'a> {
             device_id: self.device_id().map(str::to_owned),
             output_elements: known.elements,
             memory_bytes: known.bytes,
-            kind: known.kind,
-            label: self.label().map(str::to_owned),
             ..RecordedTraceEntry::default()
         };
+        entry.kind = known.kind;
+        entry.label = self.label().map(str::to_owned);
+        entry.thread = self.thread();
+        entry.rank = self.rank();
         self.copy_tensors(&mut entry);
         entry
     }
 
-    /// A template of this entry's signature, completed with the entry's own fields.
+    /// A template of this entry's signature and thread, completed with the entry's own fields.
     pub(super) fn filled_in(self, template: RecordedTraceEntry) -> RecordedTraceEntry {
         let start = self.start_ns();
         let mut entry = RecordedTraceEntry {
             step: self.row.step as usize,
             duration_us: self.duration_ns() as f64 / 1000.0,
-            start_us: start.map(|start| start as f64 / 1000.0),
-            thread: self.thread(),
             parent: self.parent(),
-            outcome: self.outcome(),
-            rank: self.rank(),
             ..template
         };
+        entry.set_start_us(start.map(|start| start as f64 / 1000.0));
+        // Only where it differs: a change of the details copies them.
+        if self.outcome() != Outcome::Ok {
+            entry.outcome = self.outcome();
+        }
         if let Some(extra) = self.extra() {
             entry.step = self.step();
             entry.duration_us = self.duration_us();
             entry.output_elements = self.output_elements();
             entry.memory_bytes = self.memory_bytes();
-            entry.start_us = extra.start_us.or(entry.start_us);
-            entry.suspended_us = extra
+            entry.set_start_us(extra.start_us.or(entry.start_us()));
+            let suspended_us = extra
                 .suspended_us
                 .unwrap_or(extra.suspended_ns as f64 / 1000.0);
-            entry.meta.clone_from(&extra.meta);
+            if suspended_us.to_bits() != 0 {
+                entry.suspended_us = suspended_us;
+            }
+            if !extra.pauses.is_empty() {
+                entry.pauses.clone_from(&extra.pauses);
+            }
+            if !extra.meta.is_empty() {
+                entry.meta.clone_from(&extra.meta);
+            }
         }
         entry
     }

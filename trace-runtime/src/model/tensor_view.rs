@@ -5,6 +5,7 @@ use super::{DType, Device};
 
 /// One tensor of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TensorView<'a> {
     /// Its dims, outermost first; none for a scalar.
     pub dims: &'a [usize],

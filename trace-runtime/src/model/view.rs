@@ -9,7 +9,7 @@ use super::tensor_view::Tensors;
 use super::thread_names::name_in;
 use super::trace::RecordedExecutionTrace;
 use super::trace_step::TraceStep;
-use super::{OpKind, Outcome, TraceStore};
+use super::{OpKind, Outcome, Pause, TraceStore};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -296,7 +296,7 @@ impl<'a> EntryView<'a> {
     #[inline]
     pub fn duration_ns(&self) -> u64 {
         match self.0 {
-            Held::Owned(entry) => match entry.start_us {
+            Held::Owned(entry) => match entry.start_us() {
                 // From the rounded ends, so that rounding never moves a child's end past its parent's.
                 Some(start) => ns(start + entry.duration_us)
                     .saturating_sub(ns(start))
@@ -311,7 +311,7 @@ impl<'a> EntryView<'a> {
     #[inline]
     pub fn start_ns(&self) -> Option<i64> {
         match self.0 {
-            Held::Owned(entry) => entry.start_us.map(ns),
+            Held::Owned(entry) => entry.start_us().map(ns),
             Held::Stored(entry) => entry.start_ns(),
         }
     }
@@ -321,10 +321,18 @@ impl<'a> EntryView<'a> {
     pub fn end_ns(&self) -> Option<i64> {
         match self.0 {
             Held::Owned(entry) => {
-                let start = entry.start_us.map(ns)?;
+                let start = entry.start_us().map(ns)?;
                 Some(start.saturating_add_unsigned(self.duration_ns()))
             }
             Held::Stored(entry) => entry.end_ns(),
+        }
+    }
+
+    /// When it did not work: see [`Pause`]. A pause may reach past the end of an entry that was written by hand.
+    pub fn pauses(&self) -> &'a [Pause] {
+        match self.0 {
+            Held::Owned(entry) => &entry.pauses,
+            Held::Stored(entry) => entry.pauses(),
         }
     }
 
@@ -434,7 +442,7 @@ impl<'a> EntryView<'a> {
         let duration = near(self.duration_us(), self.duration_ns() as f64);
         let near_start = |us| near(us, self.start_ns().unwrap_or(0) as f64);
         let (start, suspended) = match self.0 {
-            Held::Owned(entry) => (entry.start_us, Some(entry.suspended_us)),
+            Held::Owned(entry) => (entry.start_us(), Some(entry.suspended_us)),
             Held::Stored(entry) => entry.given_us(),
         };
         duration

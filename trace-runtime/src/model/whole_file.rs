@@ -58,9 +58,113 @@ fn write_renamed(
     written
 }
 
+/// Which file a path names, to notice that another one has taken its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    #[cfg(unix)]
+    inode: (u64, u64),
+    modified: Option<std::time::SystemTime>,
+    len: u64,
+}
+
+impl FileIdentity {
+    /// None if there is no file.
+    pub(crate) fn of(path: &Path) -> Option<FileIdentity> {
+        let file = fs::metadata(path).ok()?;
+        Some(FileIdentity {
+            #[cfg(unix)]
+            inode: {
+                use std::os::unix::fs::MetadataExt as _;
+                (file.dev(), file.ino())
+            },
+            modified: file.modified().ok(),
+            len: file.len(),
+        })
+    }
+}
+
+/// Writes a file as [`write_whole`] does, but only over the file that was there `before`. If another process has written
+/// it since then, the new content goes to the first of `others` that does not exist. Returns the path that was written.
+pub(crate) fn write_unless_taken(
+    path: &Path,
+    before: Option<&FileIdentity>,
+    others: impl Iterator<Item = PathBuf>,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<PathBuf, TraceError> {
+    if fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
+        return write_whole(path, fill).map(|()| path.to_owned());
+    }
+    place_unless_taken(path, before, others, fill).map_err(|error| TraceError::write(path, error))
+}
+
+fn place_unless_taken(
+    path: &Path,
+    before: Option<&FileIdentity>,
+    others: impl Iterator<Item = PathBuf>,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<PathBuf> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let (temporary, created) = create_beside(&target)?;
+    let placed = (|| {
+        let mut writer = BufWriter::new(created);
+        fill(&mut writer)?;
+        writer.into_inner()?;
+        if replace(&target, before, &temporary)? {
+            return Ok(path.to_owned());
+        }
+        for other in others {
+            // Creating it claims the name; the content follows at once.
+            match File::options().write(true).create_new(true).open(&other) {
+                Ok(_) => return fs::rename(&temporary, &other).map(|()| other),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    })();
+    if placed.is_err() {
+        drop(fs::remove_file(&temporary));
+    }
+    placed
+}
+
+/// Puts `new` in the place of the file that was there before; false if another one is there now.
+fn replace(target: &Path, before: Option<&FileIdentity>, new: &Path) -> io::Result<bool> {
+    let Some(before) = before else {
+        return match File::options().write(true).create_new(true).open(target) {
+            Ok(_) => fs::rename(new, target).map(|()| true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        };
+    };
+    // Only one process can move the old file away; the name is free for a moment.
+    let (old, _) = create_beside(target)?;
+    match fs::rename(target, &old) {
+        Ok(()) if FileIdentity::of(&old).as_ref() == Some(before) => {
+            if let Ok(existing) = fs::metadata(&old) {
+                fs::set_permissions(new, existing.permissions())?;
+            }
+            fs::rename(new, target)?;
+            fs::remove_file(&old)?;
+            Ok(true)
+        }
+        Ok(()) => {
+            fs::rename(&old, target)?;
+            Ok(false)
+        }
+        Err(error) => {
+            fs::remove_file(&old)?;
+            match error.kind() {
+                io::ErrorKind::NotFound => Ok(false),
+                _ => Err(error),
+            }
+        }
+    }
+}
+
 /// Creates a file in the directory of `target` whose name no other process can predict or have taken, so
 /// that two writers of one file do not mix and a link placed in advance is not followed.
-fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
+pub(crate) fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     const ATTEMPTS: u32 = 16;
     let random = RandomState::new();
     let mut attempt = 0;
@@ -70,7 +174,12 @@ fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
         name.push(target.file_name().unwrap_or_default());
         name.push(format!(".{:016x}.partial", random.hash_one(attempt)));
         let partial = target.with_file_name(name);
-        match File::options().write(true).create_new(true).open(&partial) {
+        match File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&partial)
+        {
             Ok(file) => return Ok((partial, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => {}
             Err(error) => return Err(error),

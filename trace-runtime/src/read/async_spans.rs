@@ -34,10 +34,7 @@ struct AsyncSpan {
 impl AsyncSpans {
     /// The number of an id within its category and process.
     pub(super) fn id(&mut self, category: Raw<'_>, pid: Raw<'_>, id: Raw<'_>) -> u32 {
-        self.ids.part(0, category);
-        self.ids.part(1, pid);
-        self.ids.part(2, id);
-        let number = self.ids.id();
+        let number = self.ids.id(&[category, pid, id], &[], 0);
         if number as usize == self.processes.len() {
             self.processes.push(pid.0.into());
         }

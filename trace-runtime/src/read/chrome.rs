@@ -6,9 +6,9 @@ use super::header::FileHeader;
 use super::keys::Keys;
 use super::own::OwnTrace;
 use super::reader::Reader;
-use super::scanner::{Fault, Scanner};
+use super::scanner::{Fault, Members, Scanner};
 use super::window::Window;
-use super::{TraceError, TraceStore, nest};
+use super::{TraceError, TraceStore, nest, parallel};
 use crate::model::wire::chrome as wire;
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ pub(super) fn object(
     mut window: Window<impl Read>,
     reader: Reader,
 ) -> Result<TraceStore, TraceError> {
-    let mut collector = Collector::default();
+    let mut collector = Collector::new(reader.modules);
     let mut header = FileHeader::default();
     let mut own = None;
     let mut members = window.open_object()?;
@@ -52,9 +52,11 @@ pub(super) fn object(
         })?;
         match (found, &mut own) {
             (Member::Events, Some(own)) => {
-                events(&mut window, Close::Needed, |scanner| own.event(scanner))?;
+                let mut items = window.open_array()?;
+                let read = |scanner: &mut Scanner<'_>| own.event(scanner);
+                events(&mut window, &mut items, Close::Needed, usize::MAX, read)?;
             }
-            (Member::Events, None) => collect(&mut window, &mut collector, Close::Needed)?,
+            (Member::Events, None) => collect(&mut window, &mut collector, Close::Needed, reader)?,
             (Member::Fact, _) => {}
             (Member::None, _) => break,
         }
@@ -78,8 +80,8 @@ pub(super) fn array(
     mut window: Window<impl Read>,
     reader: Reader,
 ) -> Result<TraceStore, TraceError> {
-    let mut collector = Collector::default();
-    collect(&mut window, &mut collector, Close::Optional)?;
+    let mut collector = Collector::new(reader.modules);
+    collect(&mut window, &mut collector, Close::Optional, reader)?;
     the_end(&mut window)?;
     finish(collector, FileHeader::default(), reader)
 }
@@ -97,46 +99,91 @@ fn collect(
     window: &mut Window<impl Read>,
     collector: &mut Collector,
     close: Close,
+    reader: Reader,
 ) -> Result<(), TraceError> {
     let mut keys = Keys::new();
-    let closed = events(window, close, |scanner| {
-        let mut event = Event::default();
-        event.read(scanner, &mut keys)?;
-        collector.add(&event);
-        Ok(())
-    })?;
-    if !closed {
-        let missing = "missing closing brackets";
-        collector.left_out.count(missing);
+    let mut items = window.open_array()?;
+    let threads = reader.threads();
+    let split = reader.split;
+    let mut until = if threads > 1 {
+        split.in_order
+    } else {
+        usize::MAX
+    };
+    loop {
+        let end = events(window, &mut items, close, until, |scanner| {
+            let mut event = Event::default();
+            event.read(scanner, &mut keys)?;
+            collector.add(&event);
+            Ok(())
+        })?;
+        match end {
+            End::Closed => return Ok(()),
+            End::Missing => {
+                collector.left_out.count("missing closing brackets");
+                return Ok(());
+            }
+            End::Paused => parallel::collect(window, collector, threads, split)?,
+        }
+        until = usize::MAX;
     }
-    Ok(())
 }
 
-/// Reads an array of events one by one. Returns whether it was closed.
+/// How an array of events ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Closed,
+    /// The file ended first.
+    Missing,
+    /// So many events as asked for were read.
+    Paused,
+}
+
+/// Reads up to `count` events of an array, one by one.
 fn events<R: Read>(
     window: &mut Window<R>,
+    items: &mut Members,
     close: Close,
+    count: usize,
     mut read: impl FnMut(&mut Scanner<'_>) -> Result<(), Fault>,
-) -> Result<bool, TraceError> {
-    let mut items = window.open_array()?;
+) -> Result<End, TraceError> {
+    let mut left = count;
     window.pieces(|scanner| {
-        let mut now = items;
-        if close == Close::Optional && scanner.at_end()? {
-            return Ok(ControlFlow::Break(false));
+        if left == 0 {
+            return Ok(ControlFlow::Break(End::Paused));
         }
+        if close == Close::Optional && scanner.at_end()? {
+            return Ok(ControlFlow::Break(End::Missing));
+        }
+        let mut now = *items;
         if !scanner.next_item(&mut now)? {
-            return Ok(ControlFlow::Break(true));
+            return Ok(ControlFlow::Break(End::Closed));
         }
         if close == Close::Optional && scanner.at_end()? {
-            return Ok(ControlFlow::Break(false));
+            return Ok(ControlFlow::Break(End::Missing));
         }
-        if scanner.peek() != Some(b'{') {
-            return scanner.fault("an event, which is an object");
-        }
+        is_event(scanner)?;
         read(scanner)?;
-        items = now;
+        *items = now;
+        left -= 1;
         Ok(ControlFlow::Continue(()))
     })
+}
+
+fn is_event(scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+    if scanner.peek() == Some(b'{') {
+        return Ok(());
+    }
+    scanner.fault("an event, which is an object")
+}
+
+/// Whether another event of an array comes next.
+pub(super) fn next_event(scanner: &mut Scanner<'_>, items: &mut Members) -> Result<bool, Fault> {
+    let found = scanner.next_item(items)?;
+    if found {
+        is_event(scanner)?;
+    }
+    Ok(found)
 }
 
 fn the_end(window: &mut Window<impl Read>) -> Result<(), TraceError> {

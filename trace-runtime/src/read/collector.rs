@@ -2,7 +2,7 @@
 
 use super::async_spans::AsyncSpans;
 use super::category::{Category, Lane};
-use super::event::{Args, Event};
+use super::event::{Event, Field};
 use super::flows::Flow;
 use super::hash::FastHash;
 use super::left_out::LeftOut;
@@ -13,11 +13,17 @@ use super::scanner::Raw;
 use super::texts::Texts;
 use super::xla::XlaRow;
 use crate::model::wire::chrome;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Everything kept from the events read so far.
 #[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "facts about the file that do not depend on each other"
+)]
 pub(super) struct Collector {
+    /// True if the frames of modules are ops of the host.
+    pub(super) modules: bool,
     pub(super) rows: Vec<EventRow>,
     pub(super) ops: Ops,
     pub(super) places: Places,
@@ -30,6 +36,8 @@ pub(super) struct Collector {
     pub(super) handoffs: Vec<Flow>,
     /// The sequence numbers of collectives, by lane and start.
     pub(super) sequences: HashMap<(u32, i64), u64, FastHash>,
+    /// From the first start to the last end of events that carry the number of their step, by place and step.
+    pub(super) step_spans: BTreeMap<(u32, u64), (i64, i64)>,
     /// True if a device row has no correlation, so that launches must be found by flow events.
     pub(super) uncorrelated: bool,
     /// True if there are calls of an XPU runtime.
@@ -38,9 +46,13 @@ pub(super) struct Collector {
     pub(super) left_out: LeftOut,
     pub(super) events: usize,
     /// Rows that have a begin event and no end event yet, by place.
-    open: HashMap<u32, Vec<u32>, FastHash>,
+    pub(super) open: HashMap<u32, Vec<u32>, FastHash>,
+    /// True if these are the events of a part of a file, which may end rows of the text before it.
+    pub(super) is_part: bool,
+    /// Of a part: the place and time of each end whose begin is not in it.
+    pub(super) ends_of_others: Vec<(u32, i64)>,
     /// The devices of memory events, by type and number.
-    device_texts: Texts,
+    pub(super) device_texts: Texts,
 }
 
 /// One execution of an op; times in nanoseconds on the clock of the file.
@@ -54,6 +66,9 @@ pub(super) struct EventRow {
     pub(super) op: u32,
     pub(super) lane: u32,
 }
+
+/// The names of the frames that torch.profiler records for modules begin so.
+const MODULE: &[u8] = b"nn.Module: ";
 
 pub(super) const UNFINISHED: i64 = i64::MAX;
 pub(super) const UNCORRELATED: u64 = u64::MAX;
@@ -83,15 +98,23 @@ pub(super) struct SyncRow {
 }
 
 impl Collector {
+    /// With `modules`, the frames of modules are ops of the host.
+    pub(super) fn new(modules: bool) -> Collector {
+        Collector {
+            modules,
+            ..Collector::default()
+        }
+    }
+
     #[inline]
     pub(super) fn add(&mut self, event: &Event<'_>) {
         self.events += 1;
-        match event.phase {
+        match event.phase() {
             b'X' => self.complete(event),
             b's' | b'f' => self.flow(event),
             b'B' => self.begin(event),
             b'E' => self.end(event),
-            b'i' | b'I' if event.name == Raw(chrome::MEMORY) => self.memory(event),
+            b'i' | b'I' if event[Field::Name] == Raw(chrome::MEMORY) => self.memory(event),
             b'M' => self.describe(event),
             b'i' | b'I' | b'R' => self.left_out.count("instant events"),
             b'C' => self.left_out.count("counter samples"),
@@ -108,11 +131,11 @@ impl Collector {
     }
 
     fn complete(&mut self, event: &Event<'_>) {
-        let category = Category::of(event.category);
+        let category = Category::of(event[Field::Category]);
         let Some(start) = self.time(event) else {
             return;
         };
-        let duration = match Micros::parse(event.duration.0) {
+        let duration = match Micros::parse(event[Field::Duration].0) {
             Some(duration) if duration.ns >= 0 => duration,
             Some(_) => {
                 self.left_out.count("negative durations, taken as zero");
@@ -131,11 +154,11 @@ impl Collector {
         let Some(start) = self.time(event) else {
             return;
         };
-        let category = Category::of(event.category);
+        let category = Category::of(event[Field::Category]);
         let row = self.rows.len() as u32;
         self.row(event, category, start.ns, UNFINISHED);
         if self.rows.len() as u32 > row {
-            let place = self.places.place(event.pid, event.tid);
+            let place = self.places.place(event[Field::Pid], event[Field::Tid]);
             self.open.entry(place).or_default().push(row);
         }
     }
@@ -144,12 +167,18 @@ impl Collector {
         let Some(end) = self.time(event) else {
             return;
         };
-        let place = self.places.place(event.pid, event.tid);
+        let place = self.places.place(event[Field::Pid], event[Field::Tid]);
+        self.end_at(place, end.ns);
+    }
+
+    /// Ends the row of a place that began last.
+    pub(super) fn end_at(&mut self, place: u32, end: i64) {
         match self.open.get_mut(&place).and_then(Vec::pop) {
             Some(row) => {
                 let row = &mut self.rows[row as usize];
-                row.end = end.ns.max(row.start);
+                row.end = end.max(row.start);
             }
+            None if self.is_part => self.ends_of_others.push((place, end)),
             None => self.left_out.count("ends without a begin"),
         }
     }
@@ -161,8 +190,10 @@ impl Collector {
         let category = Category::Row(Lane::Host);
         let op = self
             .ops
-            .id(event.name, Lane::Host, category, &event.args.facts);
-        let id = self.async_spans.id(event.category, event.pid, event.id);
+            .id(event, Lane::Host, category, event[Field::Device]);
+        let id = self
+            .async_spans
+            .id(event[Field::Category], event[Field::Pid], event[Field::Id]);
         let row = EventRow {
             start: start.ns,
             end: UNFINISHED,
@@ -177,7 +208,9 @@ impl Collector {
         let Some(end) = self.time(event) else {
             return;
         };
-        let id = self.async_spans.id(event.category, event.pid, event.id);
+        let id = self
+            .async_spans
+            .id(event[Field::Category], event[Field::Pid], event[Field::Id]);
         if !self.async_spans.end(id, end.ns) {
             self.left_out.count("ends without a begin");
         }
@@ -185,7 +218,7 @@ impl Collector {
 
     #[inline]
     fn row(&mut self, event: &Event<'_>, category: Category, start: i64, end: i64) {
-        let place = self.places.place(event.pid, event.tid);
+        let place = self.places.place(event[Field::Pid], event[Field::Tid]);
         let mut category = category;
         let mut lane = match category {
             Category::Row(lane) => lane,
@@ -194,15 +227,13 @@ impl Collector {
             Category::Mirror => return self.left_out.count("annotations mirrored on devices"),
             Category::ProfilerSpan => return self.left_out.count("spans of the profiler itself"),
         };
-        let Args {
-            mut facts,
-            correlation,
-            sequence,
-            ..
-        } = event.args;
+        if lane == Lane::Python && self.modules && event[Field::Name].0.starts_with(MODULE) {
+            (lane, category) = (Lane::Host, Category::Row(Lane::Host));
+        }
+        let mut device = event[Field::Device];
         let mut xla_device = None;
-        if lane == Lane::Host && event.category.is_empty() {
-            let (row, device) = self.places.xla(place);
+        if lane == Lane::Host && event[Field::Category].is_empty() {
+            let (row, on) = self.places.xla(place);
             (lane, category) = match row {
                 XlaRow::None => (lane, category),
                 XlaRow::Work => (Lane::Device, Category::Xla),
@@ -211,32 +242,35 @@ impl Collector {
                     return self.left_out.count("rows that repeat work on devices");
                 }
             };
-            xla_device = Some(device).filter(|_| row != XlaRow::None);
+            xla_device = Some(on).filter(|_| row != XlaRow::None);
         }
-        if let Some(device) = &xla_device {
-            facts.device = Raw(device.as_bytes());
+        if let Some(of_xla) = &xla_device {
+            device = Raw(of_xla.as_bytes());
         }
         let mut link = UNCORRELATED;
         match lane {
             Lane::Device => {
-                if facts.device.is_empty() {
-                    facts.device = event.pid;
+                if device.is_empty() {
+                    device = event[Field::Pid];
                 }
-                link = correlation.number().unwrap_or(UNCORRELATED);
+                link = event[Field::Correlation].number().unwrap_or(UNCORRELATED);
                 self.uncorrelated |= link == UNCORRELATED;
             }
             Lane::Runtime => {
-                link = correlation.number().unwrap_or(UNCORRELATED);
-                self.xpu_calls |= event.category.0.starts_with(b"xpu");
+                link = event[Field::Correlation].number().unwrap_or(UNCORRELATED);
+                self.xpu_calls |= event[Field::Category].0.starts_with(b"xpu");
             }
             Lane::Host | Lane::Python | Lane::DeviceSteps => {}
         }
-        let op = self.ops.id(event.name, lane, category, &facts);
-        let lane = self
-            .places
-            .lane(place, lane, category.vendor(), facts.device);
-        if let Some(sequence) = sequence.number() {
+        let op = self.ops.id(event, lane, category, device);
+        let lane = self.places.lane(place, lane, category.vendor(), device);
+        if let Some(sequence) = event[Field::Sequence].number() {
             self.sequences.insert((lane, start), sequence);
+        }
+        if let Some(step) = event[Field::InStep].number()
+            && end != UNFINISHED
+        {
+            self.add_step(place, step, (start, end));
         }
         self.rows.push(EventRow {
             start,
@@ -247,76 +281,93 @@ impl Collector {
         });
     }
 
+    /// Widens the span of a step at a place.
+    pub(super) fn add_step(&mut self, place: u32, step: u64, (start, end): (i64, i64)) {
+        let span = self.step_spans.entry((place, step)).or_insert((start, end));
+        *span = (span.0.min(start), span.1.max(end));
+    }
+
     fn sync(&mut self, event: &Event<'_>) {
-        let args = &event.args;
-        let Some(correlation) = args.correlation.number() else {
+        let Some(correlation) = event[Field::Correlation].number() else {
             return self
                 .left_out
                 .count("synchronisations without a correlation");
         };
         self.syncs.push(SyncRow {
             correlation,
-            stream: self.places.place(event.pid, event.tid),
-            event_stream: args
-                .event_stream
-                .number::<u32>()
-                .map(|_| self.places.place(event.pid, args.event_stream)),
-            event: args.event_correlation.number(),
+            stream: self.places.place(event[Field::Pid], event[Field::Tid]),
+            event_stream: event[Field::EventStream].number::<u32>().map(|_| {
+                self.places
+                    .place(event[Field::Pid], event[Field::EventStream])
+            }),
+            event: event[Field::EventCorrelation].number(),
         });
     }
 
     fn flow(&mut self, event: &Event<'_>) {
-        if event.category == Raw(b"fwdbwd") {
+        if event[Field::Category] == Raw(b"fwdbwd") {
             return self.left_out.count("links from forward to backward");
         }
-        let Some(at) = Micros::parse(event.time.0) else {
+        let Some(at) = Micros::parse(event[Field::Time].0) else {
             return self.left_out.count("events without a readable time");
         };
-        let flows = if event.category == Raw(chrome::HANDOFF) {
+        let flows = if event[Field::Category] == Raw(chrome::HANDOFF) {
             &mut self.handoffs
         } else {
             &mut self.flows
         };
         flows.push(Flow {
             at: at.ns,
-            id: Flow::id_of(event.id),
-            place: self.places.place(event.pid, event.tid),
-            begins: event.phase == b's',
+            id: Flow::id_of(event[Field::Id]),
+            place: self.places.place(event[Field::Pid], event[Field::Tid]),
+            begins: event.phase() == b's',
         });
     }
 
     fn memory(&mut self, event: &Event<'_>) {
-        let args = &event.args;
         let Some(at) = self.time(event) else {
             return;
         };
-        let Some(bytes) = args.taken.number() else {
+        let Some(bytes) = event[Field::Taken].number() else {
             return self.left_out.count("memory events without bytes");
         };
-        let place = self.places.place(event.pid, event.tid);
-        let (kind, number) = (args.device_type, args.device_number);
-        self.device_texts.part(0, kind);
-        self.device_texts.part(1, number);
-        let device = self.device_texts.id();
-        if device as usize == self.memory_devices.len() {
-            self.memory_devices.push(memory_device(kind, number));
-        }
+        let place = self.places.place(event[Field::Pid], event[Field::Tid]);
+        let (kind, number) = (event[Field::DeviceType], event[Field::DeviceNumber]);
+        let device = self.memory_device(kind, number, || memory_device(kind, number));
         self.memory.push(MemoryChange {
             at: at.ns,
             bytes,
             place,
             device,
-            address: args.address.number(),
-            allocated: args.allocated.number(),
+            address: event[Field::Address].number(),
+            allocated: event[Field::Allocated].number(),
         });
     }
 
+    /// The number of a device of memory events, which `name` names the first time.
+    pub(super) fn memory_device(
+        &mut self,
+        kind: Raw<'_>,
+        number: Raw<'_>,
+        name: impl FnOnce() -> String,
+    ) -> u32 {
+        let device = self.device_texts.id(&[kind, number], &[], 0);
+        if device as usize == self.memory_devices.len() {
+            self.memory_devices.push(name());
+        }
+        device
+    }
+
     fn describe(&mut self, event: &Event<'_>) {
-        match event.name.0 {
-            chrome::THREAD_NAME => self
+        match event[Field::Name].0 {
+            chrome::THREAD_NAME => self.places.name_thread(
+                event[Field::Pid],
+                event[Field::Tid],
+                event[Field::GivenName],
+            ),
+            chrome::PROCESS_NAME => self
                 .places
-                .name_thread(event.pid, event.tid, event.args.name),
-            chrome::PROCESS_NAME => self.places.name_process(event.pid, event.args.name),
+                .name_process(event[Field::Pid], event[Field::GivenName]),
             // Only for the order and labels of rows in a viewer.
             b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
             _ => self.left_out.count("metadata events"),
@@ -324,7 +375,7 @@ impl Collector {
     }
 
     fn time(&mut self, event: &Event<'_>) -> Option<Micros> {
-        let time = Micros::parse(event.time.0).filter(|time| time.ns < UNFINISHED - 1);
+        let time = Micros::parse(event[Field::Time].0).filter(|time| time.ns < UNFINISHED - 1);
         if time.is_none() {
             self.left_out.count("events without a readable time");
         }

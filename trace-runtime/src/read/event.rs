@@ -3,127 +3,40 @@
 use super::keys::Keys;
 use super::scanner::{Fault, Raw, Scanner};
 use crate::model::wire::chrome;
+use std::ops::Index;
 
-/// One object of `traceEvents`. A missing field is empty.
-#[derive(Debug, Default)]
+/// One object of `traceEvents`: the text of each [`Field`], empty for one that is missing.
+#[derive(Debug)]
 pub(super) struct Event<'a> {
-    /// The phase: `X`, `B`, `E`, `i`, `M`, `s`, `f`; 0 if it is missing.
-    pub(super) phase: u8,
-    pub(super) category: Raw<'a>,
-    pub(super) name: Raw<'a>,
-    pub(super) pid: Raw<'a>,
-    pub(super) tid: Raw<'a>,
-    pub(super) time: Raw<'a>,
-    pub(super) duration: Raw<'a>,
-    pub(super) id: Raw<'a>,
-    pub(super) args: Args<'a>,
+    values: [Raw<'a>; Field::COUNT],
+    /// A bit for each field that was read.
+    set: u64,
 }
 
-/// The arguments that are read.
-#[derive(Debug, Default)]
-pub(super) struct Args<'a> {
-    pub(super) facts: Facts<'a>,
-    pub(super) stream: Raw<'a>,
-    pub(super) correlation: Raw<'a>,
-    /// Of a wait for an event: the stream that recorded it, and the correlation of the call that did.
-    pub(super) event_stream: Raw<'a>,
-    pub(super) event_correlation: Raw<'a>,
-    /// Of a collective: its number within its process group.
-    pub(super) sequence: Raw<'a>,
-    /// Of a metadata event: the name of a process or thread.
-    pub(super) name: Raw<'a>,
-    /// Of a memory event: bytes allocated, or below zero for a free.
-    pub(super) taken: Raw<'a>,
-    pub(super) address: Raw<'a>,
-    pub(super) allocated: Raw<'a>,
-    pub(super) device_type: Raw<'a>,
-    pub(super) device_number: Raw<'a>,
-}
-
-/// The arguments that distinguish ops: executions with equal facts differ only in their times.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Facts<'a> {
-    pub(super) input_dims: Raw<'a>,
-    pub(super) input_types: Raw<'a>,
-    pub(super) output_dims: Raw<'a>,
-    pub(super) output_types: Raw<'a>,
-    pub(super) device: Raw<'a>,
-    pub(super) bytes: Raw<'a>,
-    pub(super) flops: Raw<'a>,
-    /// Of a collective: the numbers of input and output elements, and their type.
-    pub(super) elements_in: Raw<'a>,
-    pub(super) elements_out: Raw<'a>,
-    pub(super) element_type: Raw<'a>,
-    /// Of a collective: its name, and the process group with its ranks.
-    pub(super) collective: Raw<'a>,
-    pub(super) group: Raw<'a>,
-    pub(super) group_ranks: Raw<'a>,
-    /// Of an annotation: the number of the step that it marks.
-    pub(super) step_number: Raw<'a>,
-}
-
-impl<'a> Facts<'a> {
-    pub(super) const COUNT: usize = 14;
-
-    pub(super) fn parts(&self) -> [Raw<'a>; Facts::COUNT] {
-        [
-            self.input_dims,
-            self.input_types,
-            self.output_dims,
-            self.output_types,
-            self.device,
-            self.bytes,
-            self.flops,
-            self.elements_in,
-            self.elements_out,
-            self.element_type,
-            self.collective,
-            self.group,
-            self.group_ranks,
-            self.step_number,
-        ]
-    }
-
-    /// The reverse of [`parts`](Self::parts).
-    pub(super) fn from_parts(parts: [Raw<'a>; Facts::COUNT]) -> Facts<'a> {
-        let [
-            input_dims,
-            input_types,
-            output_dims,
-            output_types,
-            device,
-            bytes,
-            flops,
-            elements_in,
-            elements_out,
-            element_type,
-            collective,
-            group,
-            group_ranks,
-            step_number,
-        ] = parts;
-        Facts {
-            input_dims,
-            input_types,
-            output_dims,
-            output_types,
-            device,
-            bytes,
-            flops,
-            elements_in,
-            elements_out,
-            element_type,
-            collective,
-            group,
-            group_ranks,
-            step_number,
+impl Default for Event<'_> {
+    #[inline]
+    fn default() -> Self {
+        Event {
+            values: [Raw::default(); Field::COUNT],
+            set: 0,
         }
+    }
+}
+
+impl<'a> Index<Field> for Event<'a> {
+    type Output = Raw<'a>;
+
+    #[inline]
+    fn index(&self, field: Field) -> &Raw<'a> {
+        &self.values[field as usize]
     }
 }
 
 /// A key of an event or of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
 pub(super) enum Field {
+    /// `X`, `B`, `E`, `i`, `M`, `s`, `f`.
     Phase,
     Category,
     Name,
@@ -132,32 +45,44 @@ pub(super) enum Field {
     Time,
     Duration,
     Id,
+    Device,
     /// The arguments, an object whose keys come next.
     Args,
+    // From here on, the facts that distinguish ops.
     InputDims,
     InputTypes,
     OutputDims,
     OutputTypes,
-    Device,
     Bytes,
     Flops,
+    /// Of a collective: the numbers of input and output elements, and their type.
     ElementsIn,
     ElementsOut,
     ElementType,
+    /// Of a collective: its name, and the process group with its ranks.
     Collective,
     Group,
     GroupRanks,
+    /// Of a send or receive: the rank on the other side.
+    Peer,
+    /// Of an annotation: the number of the step that it marks.
     StepNumber,
+    // The last fact.
+    /// Of a collective: its number within its process group.
     Sequence,
-    Stream,
+    /// The number of the step that the event is in, where events carry it.
+    InStep,
     Correlation,
+    /// Of a wait for an event: the stream that recorded it, and the correlation of the call that did.
     EventStream,
     EventCorrelation,
+    /// Of a memory event: bytes allocated, or below zero for a free.
     Taken,
     Address,
     Allocated,
     DeviceType,
     DeviceNumber,
+    /// Of a metadata event: the name of a process or thread.
     GivenName,
     #[default]
     Other,
@@ -167,7 +92,28 @@ pub(super) enum Field {
     End,
 }
 
+/// How the value after a phrase is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// There is none: the event has ended.
+    Nothing,
+    /// There is none: the arguments begin or end.
+    Level,
+    /// Any value, which is not needed.
+    Skipped,
+    /// A string without its quotes, or a number or word.
+    Scalar,
+    /// Any value, with its brackets and quotes.
+    Whole,
+}
+
 impl Field {
+    /// How many fields there are.
+    pub(super) const COUNT: usize = Field::End as usize + 1;
+
+    /// A bit for each fact that distinguishes ops: executions with equal facts differ only in their times.
+    const FACTS: u64 = (2 << Field::StepNumber as u32) - (1 << Field::InputDims as u32);
+
     /// The field of a key, either of the event itself or of its `args` (`inside`).
     pub(super) fn of(key: Raw<'_>, inside: bool) -> Field {
         if inside {
@@ -202,9 +148,10 @@ impl Field {
             b"Collective name" => Field::Collective,
             b"Process Group Name" => Field::Group,
             b"Process Group Ranks" => Field::GroupRanks,
+            b"Dst Rank" | b"Src Rank" => Field::Peer,
             b"step_num" => Field::StepNumber,
             b"Seq" => Field::Sequence,
-            chrome::STREAM => Field::Stream,
+            b"step" => Field::InStep,
             chrome::CORRELATION => Field::Correlation,
             b"wait_on_stream" => Field::EventStream,
             b"wait_on_cuda_event_record_corr_id" => Field::EventCorrelation,
@@ -232,7 +179,39 @@ impl Field {
     }
 }
 
+impl Field {
+    /// How its value is read.
+    #[inline]
+    pub(super) fn reads(self) -> Reads {
+        match self {
+            Field::End => Reads::Nothing,
+            Field::Args | Field::ArgsEnd => Reads::Level,
+            Field::Other => Reads::Skipped,
+            field if field.is_whole() => Reads::Whole,
+            _ => Reads::Scalar,
+        }
+    }
+}
+
 impl<'a> Event<'a> {
+    /// The phase; 0 if it is missing.
+    #[inline]
+    pub(super) fn phase(&self) -> u8 {
+        self[Field::Phase].0.first().copied().unwrap_or(0)
+    }
+
+    /// All values, and a bit for each of them that is a fact about its op.
+    #[inline]
+    pub(super) fn facts(&self) -> (&[Raw<'a>; Field::COUNT], u64) {
+        (&self.values, self.set & Field::FACTS)
+    }
+
+    #[inline]
+    fn put(&mut self, field: Field, value: Raw<'a>) {
+        self.values[field as usize] = value;
+        self.set |= 1 << field as u32;
+    }
+
     /// Reads an event into `self`, which must be empty. It is not returned, because an event is large
     /// and would be copied.
     #[inline]
@@ -240,76 +219,28 @@ impl<'a> Event<'a> {
         let mut reading = keys.begin(scanner.open_object()?);
         loop {
             let start = scanner.position();
-            let field = keys.next(scanner, &mut reading)?;
-            for within in keys.values(&reading) {
+            let (field, known) = keys.next(scanner, &mut reading)?;
+            for within in known.values() {
                 let value = scanner.between(start + within.start, start + within.end);
-                self.set(within.field, Raw(value));
+                self.put(within.field, Raw(value));
             }
+            let watched = known.is_watched();
             let start = scanner.position();
-            let value = match field {
-                Field::End => return Ok(()),
-                Field::Args | Field::ArgsEnd => Raw::default(),
-                Field::Other => {
+            let value = match field.reads() {
+                Reads::Nothing => return Ok(()),
+                Reads::Level => Raw::default(),
+                Reads::Skipped => {
                     scanner.skip()?;
                     Raw::default()
                 }
-                field => {
-                    let value = if field.is_whole() {
-                        scanner.raw()?
-                    } else {
-                        scanner.scalar()?.unwrap_or_default()
-                    };
-                    self.set(field, value);
-                    value
-                }
+                Reads::Scalar => scanner.scalar()?.unwrap_or_default(),
+                Reads::Whole => scanner.raw()?,
             };
-            keys.watch(&reading, scanner, start, value.0);
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, field: Field, value: Raw<'a>) {
-        let args = &mut self.args;
-        let facts = &mut args.facts;
-        *match field {
-            Field::Phase => {
-                self.phase = value.0.first().copied().unwrap_or(0);
-                return;
+            self.put(field, value);
+            if watched {
+                keys.watch(&reading, scanner, start, value.0);
             }
-            Field::Category => &mut self.category,
-            Field::Name => &mut self.name,
-            Field::Pid => &mut self.pid,
-            Field::Tid => &mut self.tid,
-            Field::Time => &mut self.time,
-            Field::Duration => &mut self.duration,
-            Field::Id => &mut self.id,
-            Field::InputDims => &mut facts.input_dims,
-            Field::InputTypes => &mut facts.input_types,
-            Field::OutputDims => &mut facts.output_dims,
-            Field::OutputTypes => &mut facts.output_types,
-            Field::Device => &mut facts.device,
-            Field::Bytes => &mut facts.bytes,
-            Field::Flops => &mut facts.flops,
-            Field::ElementsIn => &mut facts.elements_in,
-            Field::ElementsOut => &mut facts.elements_out,
-            Field::ElementType => &mut facts.element_type,
-            Field::Collective => &mut facts.collective,
-            Field::Group => &mut facts.group,
-            Field::GroupRanks => &mut facts.group_ranks,
-            Field::StepNumber => &mut facts.step_number,
-            Field::Sequence => &mut args.sequence,
-            Field::Stream => &mut args.stream,
-            Field::Correlation => &mut args.correlation,
-            Field::EventStream => &mut args.event_stream,
-            Field::EventCorrelation => &mut args.event_correlation,
-            Field::GivenName => &mut args.name,
-            Field::Taken => &mut args.taken,
-            Field::Address => &mut args.address,
-            Field::Allocated => &mut args.allocated,
-            Field::DeviceType => &mut args.device_type,
-            Field::DeviceNumber => &mut args.device_number,
-            Field::Args | Field::ArgsEnd | Field::End | Field::Other => return,
-        } = value;
+        }
     }
 }
 
@@ -331,13 +262,19 @@ mod tests {
             "s": "t", "tid": "stream 7", "dur": 2.5, "ts": 1e3, "ph": "X", "unknown": {"ph": "B"},
             "pid": 4, "cat": "kernel", "name": "a\"b"} rest"#;
         let event = read(json);
-        assert_eq!(event.phase, b'X');
-        assert_eq!(event.name.text(), "a\"b");
-        assert_eq!(event.category, Raw(b"kernel"));
-        assert_eq!((event.pid, event.tid), (Raw(b"4"), Raw(b"stream 7")));
-        assert_eq!((event.time, event.duration), (Raw(b"1e3"), Raw(b"2.5")));
-        assert_eq!(event.args.facts.input_dims, Raw(b"[[2, 3], []]"));
-        assert_eq!(event.args.facts.device, Raw(b"0"));
+        assert_eq!(event.phase(), b'X');
+        assert_eq!(event[Field::Name].text(), "a\"b");
+        assert_eq!(event[Field::Category], Raw(b"kernel"));
+        assert_eq!(
+            (event[Field::Pid], event[Field::Tid]),
+            (Raw(b"4"), Raw(b"stream 7"))
+        );
+        assert_eq!(
+            (event[Field::Time], event[Field::Duration]),
+            (Raw(b"1e3"), Raw(b"2.5"))
+        );
+        assert_eq!(event[Field::InputDims], Raw(b"[[2, 3], []]"));
+        assert_eq!(event[Field::Device], Raw(b"0"));
     }
 
     #[test]
@@ -348,8 +285,8 @@ mod tests {
             r#"{"args":[1],"ph":"X"}"#,
         ] {
             let event = read(json.as_bytes());
-            assert_eq!(event.phase, b'X');
-            assert_eq!(event.args.facts, Facts::default());
+            assert_eq!(event.phase(), b'X');
+            assert!(event.facts().1 == 0);
         }
     }
 }

@@ -39,7 +39,7 @@ impl FastHasher {
         self.add_two(word, 0);
     }
 
-    /// Each multiplication waits for the one before it; one for two words halves their number.
+    /// A multiplication waits for the previous one. One multiplication per two words halves their number.
     #[inline]
     fn add_two(&mut self, a: u64, b: u64) {
         let product = u128::from(self.state ^ a) * u128::from(self.key ^ b);
@@ -48,20 +48,25 @@ impl FastHasher {
 }
 
 impl Hasher for FastHasher {
+    /// The last words overlap the ones before them, so that no bytes have to be copied: the length of a text is
+    /// hashed too, by its caller.
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let (pairs, odd) = words.as_chunks::<2>();
-        for [a, b] in pairs {
-            self.add_two(u64::from_le_bytes(*a), u64::from_le_bytes(*b));
-        }
-        for word in odd {
-            self.add(u64::from_le_bytes(*word));
-        }
-        if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            self.add(u64::from_le_bytes(last));
+        let word = |word: &[u8; 8]| u64::from_le_bytes(*word);
+        match (bytes.first_chunk(), bytes.last_chunk()) {
+            (Some(first), Some(last)) => {
+                let mut rest = bytes;
+                while rest.len() > 16
+                    && let Some((pair, after)) = rest.split_first_chunk::<16>()
+                {
+                    let (words, _) = pair.as_chunks();
+                    self.add_two(word(&words[0]), word(&words[1]));
+                    rest = after;
+                }
+                let first = rest.first_chunk().unwrap_or(first);
+                self.add_two(word(first), word(last));
+            }
+            _ => self.add(short(bytes)),
         }
     }
 
@@ -78,5 +83,18 @@ impl Hasher for FastHasher {
     #[inline]
     fn finish(&self) -> u64 {
         self.state
+    }
+}
+
+/// Up to seven bytes as a number.
+#[inline]
+fn short(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+        }
+        _ => bytes
+            .iter()
+            .fold(0, |number, &byte| number << 8 | u64::from(byte)),
     }
 }

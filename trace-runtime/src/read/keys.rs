@@ -20,7 +20,7 @@ pub(super) struct Keys {
 
 /// The text from the end of one value to the start of the next that is read. May contain values itself.
 #[derive(Debug, Default)]
-struct Phrase {
+pub(super) struct Phrase {
     text: Box<[u8]>,
     /// The field of the value after it.
     field: Field,
@@ -117,14 +117,13 @@ impl Keys {
         }
     }
 
-    /// Takes the text up to the next value and returns the field of that value. The values in the text
-    /// that was taken are in [`values`](Self::values).
+    /// Takes the text up to the next value. Returns the field of that value and what is known about the text.
     #[inline]
     pub(super) fn next(
         &mut self,
         scanner: &mut Scanner<'_>,
         reading: &mut Reading,
-    ) -> Result<Field, Fault> {
+    ) -> Result<(Field, &Phrase), Fault> {
         let guesses = &self.known[reading.last as usize].next;
         for (order, &guess) in guesses.iter().enumerate() {
             if scanner.tail(guess.length as usize) != Some(guess.tail) {
@@ -135,23 +134,17 @@ impl Keys {
             if scanner.take_text(&phrase.text) {
                 reading.inside = phrase.inside;
                 reading.members.set_first(phrase.field == Field::Args);
-                let field = phrase.field;
                 if order > 0 {
                     self.prefer(reading.last, order);
                 }
                 self.arrive(guess, reading);
-                return Ok(field);
+                let phrase = &self.known[guess as usize];
+                return Ok((phrase.field, phrase));
             }
         }
         let (id, field) = self.read(scanner, reading)?;
         self.arrive(id, reading);
-        Ok(field)
-    }
-
-    /// The values in the text that was taken last; positions are relative to its start.
-    #[inline]
-    pub(super) fn values(&self, reading: &Reading) -> &[Within] {
-        &self.known[reading.last as usize].values
+        Ok((field, &self.known[id as usize]))
     }
 
     #[inline]
@@ -253,9 +246,7 @@ impl Keys {
         start: usize,
         value: &[u8],
     ) {
-        if self.known[reading.last as usize].patience > 0 {
-            self.look(reading, scanner.between(start, scanner.position()), value);
-        }
+        self.look(reading, scanner.between(start, scanner.position()), value);
     }
 
     #[inline(never)]
@@ -323,6 +314,18 @@ impl Keys {
 }
 
 impl Phrase {
+    /// The values in the text; positions are relative to its start.
+    #[inline]
+    pub(super) fn values(&self) -> &[Within] {
+        &self.values
+    }
+
+    /// True if the value after it should be examined by [`Keys::watch`].
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.patience > 0
+    }
+
     fn new(text: Box<[u8]>, field: Field, inside: bool) -> Phrase {
         Phrase {
             text,
@@ -452,7 +455,7 @@ mod tests {
                 let mut scanner = Scanner::new(text.as_bytes());
                 let mut event = Event::default();
                 let read = event.read(&mut scanner, keys);
-                (format!("{event:?}"), read, scanner.position())
+                (format!("{:?}", event.facts()), read, scanner.position())
             };
             assert_eq!(read(&mut learned), read(&mut Keys::new()), "{text}");
             longest = longest.max(learned.known.len());
@@ -470,7 +473,7 @@ mod tests {
             event
                 .read(&mut Scanner::new(text.as_bytes()), &mut keys)
                 .unwrap();
-            assert_eq!((event.phase, event.pid.0), (b'X', &b"3"[..]));
+            assert_eq!((event.phase(), event[Field::Pid].0), (b'X', &b"3"[..]));
         }
         let joined = |text: &[u8]| keys.known.iter().any(|phrase| &*phrase.text == text);
         assert!(joined(br#""ph": "X", "pid": 3, "ts": "#));

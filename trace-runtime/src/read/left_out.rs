@@ -9,10 +9,20 @@ pub(super) struct LeftOut(Vec<(&'static str, u64)>);
 
 impl LeftOut {
     pub(super) fn count(&mut self, sort: &'static str) {
+        self.add(sort, 1);
+    }
+
+    pub(super) fn append(&mut self, other: &LeftOut) {
+        for &(sort, count) in &other.0 {
+            self.add(sort, count);
+        }
+    }
+
+    fn add(&mut self, sort: &'static str, more: u64) {
         // There are only a few sorts, so a search is faster than a map.
         match self.0.iter_mut().find(|(known, _)| *known == sort) {
-            Some((_, count)) => *count += 1,
-            None => self.0.push((sort, 1)),
+            Some((_, count)) => *count += more,
+            None => self.0.push((sort, more)),
         }
     }
 

@@ -13,7 +13,9 @@
 //!
 //! Compressed files are not decompressed here; the `optrace` command does that.
 
+mod append;
 mod async_spans;
+mod block;
 mod category;
 mod chrome;
 mod collector;
@@ -24,14 +26,17 @@ mod hash;
 mod header;
 mod keys;
 mod left_out;
+mod mesh;
 mod micros;
 mod nest;
 mod ops;
 mod own;
 mod own_event;
+mod parallel;
 mod places;
 mod reader;
 mod recognize;
+mod row_order;
 mod scanner;
 mod step_names;
 mod steps;

@@ -6,8 +6,10 @@ use super::devices::{DeviceClues, Devices};
 use super::flows::Arrows;
 use super::hash::FastHash;
 use super::header::FileHeader;
+use super::ops::Rows;
 use super::places::{LaneOf, Places};
 use super::reader::Reader;
+use super::row_order::sort_rows;
 use super::steps::Steps;
 use crate::model::collective_keys::SEQUENCE;
 use crate::model::wire::metadata;
@@ -15,7 +17,6 @@ use crate::model::{
     Launch, MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStep,
     TraceStore, TraceStoreBuilder,
 };
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 /// Builds a store from the collected rows.
@@ -23,6 +24,10 @@ use std::collections::{BTreeMap, HashMap};
 /// A row's parent is the innermost row of its lane that contains it. The parent of device work is the
 /// op that launched it, or the runtime call if that was made outside of any op. The parent of an op
 /// that no row contains is the op of another thread that handed it over, if the trace has that link.
+#[allow(
+    clippy::too_many_lines,
+    reason = "one stage after another, each with what the one before it made"
+)]
 pub(super) fn build(
     collected: Collector,
     header: FileHeader,
@@ -41,6 +46,7 @@ pub(super) fn build(
         xpu_calls,
         async_spans,
         sequences,
+        step_spans,
         mut left_out,
         events,
         ..
@@ -53,16 +59,28 @@ pub(super) fn build(
     };
     ops.note_devices(&mut clues);
     let devices = Devices::new(&clues);
+    places.find_mesh();
     let base = finish_rows(&mut rows, &memory);
     let steps = Steps::find(&rows, &ops, &places);
-    rows.sort_by_key(|row| (row.start, Reverse(row.end)));
+    sort_rows(&mut rows);
     memory.sort_by_key(|event| event.at);
 
     let mut builder = TraceStoreBuilder::new();
     let threads = places.threads(&mut builder, header.rank, &devices);
     let signatures = match threads.first() {
-        Some(&thread) => ops.signatures(&mut builder, thread, &devices)?,
+        Some(&thread) => ops.signatures(&mut builder, thread, &devices, Rows::Any)?,
         None => Vec::new(),
+    };
+    let for_communication: Vec<bool> = places
+        .lanes()
+        .iter()
+        .map(|lane| lane.lane == Lane::Host && places.is_for_communication(lane.place))
+        .collect();
+    let on_communication = match threads.first() {
+        Some(&thread) if for_communication.contains(&true) => {
+            ops.signatures(&mut builder, thread, &devices, Rows::ForCommunication)?
+        }
+        _ => Vec::new(),
     };
     let has_ops = places.lanes().iter().any(|lane| lane.lane == Lane::Host);
     let mut sweep = Sweep {
@@ -79,6 +97,8 @@ pub(super) fn build(
         base,
         threads,
         signatures,
+        on_communication,
+        for_communication,
         open: vec![Vec::new(); places.lanes().len()],
         launches: HashMap::default(),
         arrows: uncorrelated.then(|| Arrows::new(flows)),
@@ -106,8 +126,19 @@ pub(super) fn build(
     }
 
     let mut builder = sweep.builder;
-    for step in sweep.steps.found() {
+    let mut steps = sweep.steps.found();
+    if steps.is_empty() {
+        let rank_of = |place: u32| sweep.places.rank(place).or(header.rank);
+        steps = steps_of_events(&step_spans, base, rank_of);
+    }
+    for step in steps {
         builder.step(step);
+    }
+    for (rank, coordinates, stage) in sweep.places.mesh().facts() {
+        builder.metadata(metadata::of_rank(rank, metadata::MESH), coordinates);
+        if let Some(stage) = stage {
+            builder.metadata(metadata::of_rank(rank, metadata::STAGE), stage);
+        }
     }
     builder.total_duration_us(sweep.total_ns as f64 / 1000.0);
     builder.metadata(metadata::READ_BASE_NS, base.to_string());
@@ -118,6 +149,28 @@ pub(super) fn build(
     header.write_to(&mut builder, &devices);
     left_out.write_to(&mut builder);
     Ok(builder.finish())
+}
+
+/// Steps of events that carry the number of their step: from the first start to the last end on each rank.
+fn steps_of_events(
+    spans: &BTreeMap<(u32, u64), (i64, i64)>,
+    base: i64,
+    rank_of: impl Fn(u32) -> Option<u32>,
+) -> Vec<TraceStep> {
+    let mut steps: BTreeMap<(Option<u32>, u64), (i64, i64)> = BTreeMap::new();
+    for (&(place, number), &(start, end)) in spans {
+        let span = steps
+            .entry((rank_of(place), number))
+            .or_insert((start, end));
+        *span = (span.0.min(start), span.1.max(end));
+    }
+    let at = |time: i64| time.saturating_sub(base);
+    steps
+        .into_iter()
+        .map(|((rank, number), (start, end))| {
+            TraceStep::new(number, at(start), at(end)).with_rank(rank)
+        })
+        .collect()
 }
 
 /// Ends unfinished rows at the last time in the trace. Returns the first time in the trace.
@@ -156,6 +209,10 @@ struct Sweep {
     places: Places,
     threads: Vec<ThreadIndex>,
     signatures: Vec<SignatureIndex>,
+    /// The same for ops on rows for communication; empty where there are none.
+    on_communication: Vec<SignatureIndex>,
+    /// By lane.
+    for_communication: Vec<bool>,
     /// By op: the facts about the collective that it is part of.
     collectives: Vec<Option<BTreeMap<String, String>>>,
     sequences: HashMap<(u32, i64), u64, FastHash>,
@@ -228,7 +285,11 @@ impl Sweep {
             (container, self.handed_off_by(row, lane))
         };
         let new = NewRow {
-            signature: self.signatures[row.op as usize],
+            signature: if self.for_communication[row.lane as usize] {
+                self.on_communication[row.op as usize]
+            } else {
+                self.signatures[row.op as usize]
+            },
             thread: self.threads[row.lane as usize],
             start_ns: row.start.saturating_sub(self.base),
             duration_ns: row.end.abs_diff(row.start),
@@ -371,6 +432,7 @@ impl Sweep {
             during,
             address: event.address,
             allocated: event.allocated,
+            context: None,
         });
     }
 }

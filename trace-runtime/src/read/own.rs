@@ -10,6 +10,7 @@ use super::own_event::{OwnArgs, OwnEvent};
 use super::scanner::{Fault, Raw, Scanner};
 use super::tensor_list::TensorList;
 use super::{TraceError, TraceStore};
+use crate::model::pause::pauses_in;
 use crate::model::wire::chrome;
 use crate::model::{
     MemoryEvent, NewEntry, OpKind, Outcome, RecordedTraceEntry, SignatureIndex, ThreadIndex,
@@ -181,6 +182,7 @@ impl OwnTrace {
             duration_ns: length,
             outcome: by_name(&Outcome::ALL, Outcome::name, args.outcome).unwrap_or_default(),
             suspended_ns: args.suspended.number().unwrap_or(0),
+            pauses: std::str::from_utf8(args.pauses.0).map_or_else(|_| Vec::new(), pauses_in),
             output_elements: args.elements.number().unwrap_or(0),
             memory_bytes: args.bytes.number().unwrap_or(0),
             meta: args.meta()?,
@@ -268,6 +270,7 @@ impl OwnTrace {
             during: args.during.number(),
             address: args.address.number(),
             allocated: args.allocated.number(),
+            context: args.context.number(),
         };
         self.builder.push_memory(&event);
         Ok(())

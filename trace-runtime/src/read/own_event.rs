@@ -24,6 +24,7 @@ pub(super) struct OwnArgs<'a> {
     pub(super) elements: Raw<'a>,
     pub(super) bytes: Raw<'a>,
     pub(super) suspended: Raw<'a>,
+    pub(super) pauses: Raw<'a>,
     pub(super) outcome: Raw<'a>,
     meta: Raw<'a>,
     pub(super) input_dims: Raw<'a>,
@@ -50,6 +51,7 @@ pub(super) struct OwnArgs<'a> {
     pub(super) taken: Raw<'a>,
     pub(super) address: Raw<'a>,
     pub(super) allocated: Raw<'a>,
+    pub(super) context: Raw<'a>,
     pub(super) during: Raw<'a>,
 }
 
@@ -100,6 +102,7 @@ impl<'a> OwnArgs<'a> {
                 chrome::OUTPUT_ELEMENTS => &mut self.elements,
                 chrome::OUTPUT_BYTES => &mut self.bytes,
                 chrome::SUSPENDED_NS => &mut self.suspended,
+                chrome::PAUSES => &mut self.pauses,
                 chrome::OUTCOME => &mut self.outcome,
                 chrome::KIND => &mut self.kind,
                 chrome::LABEL => &mut self.label,
@@ -110,6 +113,7 @@ impl<'a> OwnArgs<'a> {
                 chrome::BYTES => &mut self.taken,
                 chrome::ADDRESS => &mut self.address,
                 chrome::ALLOCATED => &mut self.allocated,
+                chrome::CONTEXT => &mut self.context,
                 chrome::DURING => &mut self.during,
                 other => {
                     self.read_rare(other, scanner)?;

@@ -3,13 +3,14 @@
 use super::category::{Lane, Vendor};
 use super::devices::Devices;
 use super::hash::FastHash;
+use super::mesh::{Coordinates, Mesh, coordinates, is_for_communication};
 use super::scanner::Raw;
 use super::texts::Texts;
 use super::xla::{self, XlaRow};
 use crate::model::wire::chrome;
 use crate::model::{ThreadIndex, TraceStoreBuilder};
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Every place (process and thread) of a trace, and its lanes.
 #[derive(Debug, Default)]
@@ -21,6 +22,10 @@ pub(super) struct Places {
     /// The device of each lane as the trace names it.
     devices: Vec<(Vendor, Box<[u8]>)>,
     process_names: HashMap<Box<[u8]>, Box<[u8]>, FastHash>,
+    /// The ranks of a mesh, where rows are named after their coordinates.
+    mesh: Mesh,
+    /// By place; empty where there is no mesh.
+    mesh_ranks: Vec<Option<u32>>,
     last: u32,
 }
 
@@ -29,9 +34,11 @@ struct Place {
     pid: Box<[u8]>,
     tid: Box<[u8]>,
     name: Box<[u8]>,
+    /// True if the file gives it a name, which may be empty.
+    is_named: bool,
     lanes: [Option<u32>; Lane::COUNT],
     /// Found when the first row is read: the names of processes and threads come before it.
-    xla: Option<(XlaRow, Rc<str>)>,
+    xla: Option<(XlaRow, Arc<str>)>,
 }
 
 /// One lane of a place.
@@ -52,14 +59,13 @@ impl Places {
         {
             return self.last;
         }
-        self.texts.part(0, pid);
-        self.texts.part(1, tid);
-        self.last = self.texts.id();
+        self.last = self.texts.id(&[pid, tid], &[], 0);
         if self.last as usize == self.known.len() {
             self.known.push(Place {
                 pid: pid.0.into(),
                 tid: tid.0.into(),
                 name: Box::default(),
+                is_named: false,
                 lanes: [None; Lane::COUNT],
                 xla: None,
             });
@@ -91,7 +97,7 @@ impl Places {
 
     /// The sort of row that a place is in a trace of XLA, and its device.
     #[inline]
-    pub(super) fn xla(&mut self, place: u32) -> (XlaRow, Rc<str>) {
+    pub(super) fn xla(&mut self, place: u32) -> (XlaRow, Arc<str>) {
         if let Some(known) = &self.known[place as usize].xla {
             return known.clone();
         }
@@ -100,7 +106,7 @@ impl Places {
         found
     }
 
-    fn find_xla(&self, place: u32) -> (XlaRow, Rc<str>) {
+    fn find_xla(&self, place: u32) -> (XlaRow, Arc<str>) {
         let Place { pid, name, .. } = &self.known[place as usize];
         let process = self.process_names.get(pid).map(|name| Raw(name).text());
         let Some(device) = process.and_then(|process| xla::device_of(&process)) else {
@@ -123,7 +129,53 @@ impl Places {
 
     pub(super) fn name_thread(&mut self, pid: Raw<'_>, tid: Raw<'_>, name: Raw<'_>) {
         let place = self.place(pid, tid);
-        self.known[place as usize].name = name.0.into();
+        let place = &mut self.known[place as usize];
+        place.name = name.0.into();
+        place.is_named = true;
+    }
+
+    /// True if a process is a device of XLA.
+    pub(super) fn has_xla_devices(&self) -> bool {
+        let mut names = self.process_names.values();
+        names.any(|name| xla::device_of(&Raw(name).text()).is_some())
+    }
+
+    /// True if [`xla`](Self::xla) was called.
+    pub(super) fn looked_for_xla(&self) -> bool {
+        self.known.iter().any(|place| place.xla.is_some())
+    }
+
+    /// Adds the places and lanes of a part, and returns the number of each here.
+    pub(super) fn append(&mut self, part: &Places) -> (Vec<u32>, Vec<u32>) {
+        let places: Vec<u32> = part
+            .known
+            .iter()
+            .map(|place| {
+                let number = self.place(Raw(&place.pid), Raw(&place.tid));
+                let known = &mut self.known[number as usize];
+                if place.is_named {
+                    known.name.clone_from(&place.name);
+                    known.is_named = true;
+                }
+                if known.xla.is_none() {
+                    known.xla.clone_from(&place.xla);
+                }
+                number
+            })
+            .collect();
+        let lanes = part
+            .lanes
+            .iter()
+            .zip(&part.devices)
+            .map(|(lane, (vendor, device))| {
+                let place = places[lane.place as usize];
+                self.lane(place, lane.lane, *vendor, Raw(device))
+            })
+            .collect();
+        let names = part.process_names.iter();
+        self.process_names
+            .extend(names.map(|(pid, name)| (pid.clone(), name.clone())));
+        (places, lanes)
     }
 
     pub(super) fn name_process(&mut self, pid: Raw<'_>, name: Raw<'_>) {
@@ -170,8 +222,39 @@ impl Places {
             .collect()
     }
 
-    /// The rank in the name of a place's process: in a trace of several ranks each is a process.
+    /// Finds ranks in the names of rows; call it when all names are known.
+    pub(super) fn find_mesh(&mut self) {
+        let places = 0..self.known.len() as u32;
+        let rows =
+            places.filter(|&place| self.known[place as usize].lanes.iter().any(Option::is_some));
+        self.mesh = Mesh::of(rows.map(|place| self.coordinates(place)));
+        if !self.mesh.is_empty() {
+            let places = 0..self.known.len() as u32;
+            let rank = |place| self.mesh.rank(&self.coordinates(place));
+            self.mesh_ranks = places.map(rank).collect();
+        }
+    }
+
+    pub(super) fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    fn coordinates(&self, place: u32) -> Coordinates {
+        let Place { pid, name, .. } = &self.known[place as usize];
+        let process = self.process_names.get(pid).map_or(&[][..], |name| name);
+        coordinates(&[&Raw(process).text(), &Raw(name).text()])
+    }
+
+    /// Whether a place is a thread or stream for communication, by its name.
+    pub(super) fn is_for_communication(&self, place: u32) -> bool {
+        is_for_communication(&Raw(&self.known[place as usize].name).text())
+    }
+
+    /// The rank in the name of a place: in a trace of several ranks each is a process, or a row of a mesh.
     pub(super) fn rank(&self, place: u32) -> Option<u32> {
+        if let Some(rank) = self.mesh_ranks.get(place as usize) {
+            return *rank;
+        }
         let pid = &self.known[place as usize].pid;
         let name = self
             .process_names

@@ -3,6 +3,7 @@
 use super::scanner::{Fault, Passed, Scanner};
 use super::{TraceError, strip_bom};
 use crate::model::TraceErrorKind;
+use crate::model::optrace::MAGIC;
 
 /// The forms of traces that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,12 +15,17 @@ pub enum Format {
     ChromeObject,
     /// Chrome's trace format as an array of events.
     ChromeArray,
+    /// The recording of a session: `.optrace`.
+    Optrace,
 }
 
 impl Format {
     /// The format of the trace in these bytes. The error names what they are instead.
     pub fn of(bytes: &[u8]) -> Result<Format, TraceError> {
         let bytes = strip_bom(bytes);
+        if bytes.starts_with(&MAGIC) {
+            return Ok(Format::Optrace);
+        }
         Format::look(Scanner::new(bytes))
             .unwrap_or_else(|fault| Err(fault.into_error(bytes, Passed::default())))
     }

@@ -5,6 +5,7 @@
 //! characters, and such a trace should still be read.
 
 use super::TraceError;
+use super::block::{BLOCK, not_digits, quotes_and_backslashes, quotes_and_brackets};
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 use std::borrow::Cow;
 
@@ -213,29 +214,51 @@ impl<'a> Scanner<'a> {
     }
 
     fn skip_nested(&mut self) -> Result<(), Fault> {
-        // One bit for each open bracket: set for an object. Past 64 levels the kind is not checked.
-        let (mut depth, mut kinds) = (0_u64, 0_u64);
+        let mut open = OpenBrackets::default();
+        'blocks: loop {
+            let Some(block) = block_at(self.bytes, self.at) else {
+                return self.skip_nested_slowly(open);
+            };
+            let start = self.at;
+            let mut found = quotes_and_brackets(block);
+            while found != 0 {
+                let offset = found.trailing_zeros() as usize;
+                found &= found - 1;
+                self.at = start + offset;
+                let byte = block[offset & (BLOCK - 1)];
+                if byte == b'"' {
+                    self.string()?;
+                    continue 'blocks;
+                }
+                match open.pass(byte) {
+                    None => return self.fault("the bracket that closes the last open one"),
+                    Some(true) => {
+                        self.at += 1;
+                        return Ok(());
+                    }
+                    Some(false) => {}
+                }
+            }
+            self.at = start + BLOCK;
+        }
+    }
+
+    /// Near the end of the text.
+    fn skip_nested_slowly(&mut self, mut open: OpenBrackets) -> Result<(), Fault> {
         loop {
             match self.bytes.get(self.at) {
                 Some(b'"') => {
                     self.string()?;
                     continue;
                 }
-                Some(open @ (b'{' | b'[')) => {
-                    depth += 1;
-                    kinds = kinds << 1 | u64::from(*open == b'{');
-                }
-                Some(close @ (b'}' | b']')) => {
-                    if depth <= 64 && (kinds & 1 == 1) != (*close == b'}') {
-                        return self.fault("the bracket that closes the last open one");
-                    }
-                    depth -= 1;
-                    kinds >>= 1;
-                    if depth == 0 {
+                Some(&byte) if is_bracket(byte) => match open.pass(byte) {
+                    None => return self.fault("the bracket that closes the last open one"),
+                    Some(true) => {
                         self.at += 1;
                         return Ok(());
                     }
-                }
+                    Some(false) => {}
+                },
                 Some(_) => {}
                 None => return self.fault("`}` or `]`"),
             }
@@ -335,6 +358,36 @@ pub(super) fn tail(text: &[u8]) -> u64 {
         .map_or(0, |tail| u64::from_le_bytes(*tail))
 }
 
+/// One bit for each open bracket: set for an object. Past 64 levels the kind is not checked.
+#[derive(Default)]
+struct OpenBrackets {
+    depth: u64,
+    kinds: u64,
+}
+
+impl OpenBrackets {
+    /// Takes a bracket. True if it closes the first one, `None` if it does not close the last one.
+    #[inline]
+    fn pass(&mut self, bracket: u8) -> Option<bool> {
+        let object = u64::from(bracket & 0x20 != 0);
+        if matches!(bracket, b'{' | b'[') {
+            self.depth += 1;
+            self.kinds = self.kinds << 1 | object;
+            return Some(false);
+        }
+        if self.depth <= 64 && self.kinds & 1 != object {
+            return None;
+        }
+        self.depth -= 1;
+        self.kinds >>= 1;
+        Some(self.depth == 0)
+    }
+}
+
+fn is_bracket(byte: u8) -> bool {
+    matches!(byte, b'{' | b'[' | b'}' | b']')
+}
+
 /// The bytes of numbers and of words such as `true` and `NaN`.
 const IN_WORD: [bool; 256] = {
     let mut table = [false; 256];
@@ -354,6 +407,11 @@ pub(super) struct Members {
 }
 
 impl Members {
+    /// After the first key or item.
+    pub(super) fn later() -> Members {
+        Members { first: false }
+    }
+
     /// Sets the state where text was taken without [`Scanner::next_key`].
     #[inline]
     pub(super) fn set_first(&mut self, first: bool) {
@@ -361,45 +419,39 @@ impl Members {
     }
 }
 
-/// One in each byte, and the high bit of each.
-const LOW: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x8080_8080_8080_8080;
+/// The next sixteen bytes from `at` on, if there are as many.
+#[inline]
+fn block_at(bytes: &[u8], at: usize) -> Option<&[u8; BLOCK]> {
+    bytes.get(at..)?.first_chunk()
+}
 
 /// Index of the first quote or backslash from `at` on, or the length of the text.
 ///
-/// Most strings are shorter than 16 bytes: those are searched here, because calling `memchr2` for every
+/// Most strings are shorter than a block: those are searched here, because calling `memchr2` for every
 /// string costs 8 % more instructions on a `torch.profiler` trace. Longer ones are left to it.
 #[inline]
-fn quote_or_backslash(bytes: &[u8], mut at: usize) -> usize {
-    let zeros = |word: u64| word.wrapping_sub(LOW) & !word & HIGH;
-    for _ in 0..2 {
-        let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) else {
-            break;
-        };
-        let word = u64::from_le_bytes(*word);
-        // The lowest bit is exact; borrows can only set bits above it.
-        let found = zeros(word ^ (LOW * 0x22)) | zeros(word ^ (LOW * 0x5c));
+fn quote_or_backslash(bytes: &[u8], at: usize) -> usize {
+    let mut from = at;
+    if let Some(block) = block_at(bytes, at) {
+        let found = quotes_and_backslashes(block);
         if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
+            return at + found.trailing_zeros() as usize;
         }
-        at += 8;
+        from += BLOCK;
     }
-    let rest = bytes.get(at..).unwrap_or_default();
-    memchr2(b'"', b'\\', rest).map_or(bytes.len(), |found| at + found)
+    let rest = bytes.get(from..).unwrap_or_default();
+    memchr2(b'"', b'\\', rest).map_or(bytes.len(), |found| from + found)
 }
 
-/// The end of a run of digits from `at` on, found eight bytes at a time; up to seven digits before the
-/// end of the text are left to the caller.
+/// The end of a run of digits from `at` on; up to 15 digits before the end of the text are left to the caller.
 #[inline]
 fn digits_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        // A digit becomes its value; adding 0x76 sets the high bit of values above 9.
-        let values = u64::from_le_bytes(*word) ^ (LOW * 0x30);
-        let others = (values.wrapping_add(LOW * 0x76) | values) & HIGH;
+    while let Some(block) = block_at(bytes, at) {
+        let others = not_digits(block);
         if others != 0 {
-            return at + others.trailing_zeros() as usize / 8;
+            return at + others.trailing_zeros() as usize;
         }
-        at += 8;
+        at += BLOCK;
     }
     at
 }
@@ -480,7 +532,7 @@ mod tests {
         for len in 0..20 {
             for other in (0..=255_u8).filter(|byte| !byte.is_ascii_digit()) {
                 let mut bytes: Vec<u8> = (0..len).map(|at| b'0' + at % 10).collect();
-                bytes.extend([other; 8]);
+                bytes.extend([other; BLOCK]);
                 assert_eq!(digits_end(&bytes, 0), usize::from(len), "{other}");
             }
         }

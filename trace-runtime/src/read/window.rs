@@ -5,7 +5,7 @@
 
 use super::TraceError;
 use super::scanner::{Fault, Members, Passed, Scanner};
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memmem};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
@@ -107,6 +107,60 @@ impl<R: Read> Window<R> {
     )]
     pub(super) fn open_array(&mut self) -> Result<Members, TraceError> {
         self.piece(|scanner| scanner.open_array())
+    }
+
+    /// A scanner over the text that is in the window.
+    pub(super) fn ahead(&mut self) -> Scanner<'_> {
+        Scanner::within(&self.text[..self.filled], self.at, !self.ended)
+    }
+
+    /// Takes about `size` bytes of text out of the window, up to the last `}` that `separator` follows. `None` if there
+    /// is no such place, or less text. The text has not been [`pass`](Self::pass)ed then.
+    pub(super) fn take_part(
+        &mut self,
+        size: usize,
+        separator: &[u8],
+    ) -> Result<Option<Vec<u8>>, TraceError> {
+        self.passed.pass(&self.text[..self.at]);
+        self.text.copy_within(self.at..self.filled, 0);
+        self.filled -= self.at;
+        self.at = 0;
+        if self.text.len() < size {
+            self.text.resize(size, 0);
+        }
+        while self.filled < size && !self.ended {
+            let count = read_some(&mut self.source, &mut self.text[self.filled..size])?;
+            self.filled += count;
+            self.ended = count == 0;
+        }
+        if self.filled < size {
+            return Ok(None);
+        }
+        let text = &self.text[..size];
+        let found = memmem::rfind_iter(text, separator).find(|&at| text[..at].ends_with(b"}"));
+        let Some(end) = found else {
+            return Ok(None);
+        };
+        let part = text[..end].to_vec();
+        self.text.copy_within(end..self.filled, 0);
+        self.filled -= end;
+        Ok(Some(part))
+    }
+
+    /// Counts the lines of a part that was taken out and read.
+    pub(super) fn pass(&mut self, text: &[u8]) {
+        self.passed.pass(text);
+    }
+
+    /// Puts text that was taken out back to the front of the window.
+    pub(super) fn put_back(&mut self, texts: impl Iterator<Item = Vec<u8>>) {
+        let mut whole: Vec<u8> = texts.flatten().collect();
+        whole.extend_from_slice(&self.text[self.at..self.filled]);
+        self.at = 0;
+        self.filled = whole.len();
+        // Free space after the text, as much as there is at first.
+        whole.resize(self.filled + SIZE, 0);
+        self.text = whole;
     }
 
     /// The text from the cursor on, as a stream.

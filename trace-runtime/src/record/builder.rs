@@ -1,13 +1,16 @@
 //! The settings of a session.
 
 use super::error::SessionError;
+use super::flight::{KeepLast, Triggers};
 use super::schedule::Schedule;
 use super::session::{Session, Settings, compiled_out};
+use super::stream::{DEFAULT_RING, Rotation, Stream, StreamSettings, forked_from, watch_forks};
 use crate::export::OutputFile;
 use crate::model::wire::metadata as keys;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use trace_core::__engine::clock::{Clock, wall_clock_ns};
 use trace_core::__engine::filter::Filter;
 use trace_core::__engine::log::Shared;
@@ -45,6 +48,7 @@ pub struct SessionBuilder {
     filter: Filter,
     metadata: HashMap<String, String>,
     output: Option<PathBuf>,
+    stream: StreamSettings,
     reports_errors: bool,
 }
 
@@ -60,6 +64,13 @@ impl Default for SessionBuilder {
             filter: Filter::new(),
             metadata: HashMap::new(),
             output: None,
+            stream: StreamSettings {
+                path: None,
+                ring_bytes: DEFAULT_RING,
+                keep: None,
+                rotation: None,
+                triggers: Triggers::default(),
+            },
             reports_errors: false,
         }
     }
@@ -117,12 +128,143 @@ impl SessionBuilder {
     }
 
     /// Writes the trace to this file when the session is finished or dropped, in the format of the file's ending: see
-    /// [`export::write_file`](crate::export::write_file). `{rank}` and `{pid}` in the name are replaced.
+    /// [`export::write_file`](crate::export::write_file). `{rank}` and `{pid}` in the name are replaced. The ending
+    /// `.optrace` is the same as [`stream_to`](Self::stream_to).
+    ///
+    /// If another process writes the same file after this session started, this session writes to a name with its rank
+    /// or process in it, such as `run.rank-3.json`, and the trace has the path in its metadata under `written_to`.
     ///
     /// [`start`](Self::start) checks the path. Use [`Session::try_finish`] to learn whether the file was written.
     pub fn output(mut self, path: impl Into<PathBuf>) -> Self {
         self.output = Some(path.into());
         self
+    }
+
+    /// Records into this file while the program runs, so that everything that has ended is in it whatever ends the
+    /// process: `exit`, a panic, an abort, a signal, `kill -9`. `{rank}` and `{pid}` in the name are replaced.
+    ///
+    /// Ops are written to a ring in memory that the file shares with the kernel. A thread moves full parts of it to
+    /// the end of the file, in a packed form of some 8 bytes per op. So the memory that the recording takes does not
+    /// grow with the number of ops. No op waits for the disk: if it is too slow or full, ops are dropped and counted.
+    /// The space of the ring is reserved at the [start](Self::start).
+    ///
+    /// The file can be read at any time, also while the program runs, with [`read::open`](crate::read::open) and
+    /// `optrace`. Do not truncate or overwrite it while it is being recorded. If the path has the recording of a
+    /// process that crashed, that file is kept as `name.PID.optrace`. Any other file is replaced.
+    ///
+    /// Use this for long runs and for programs that may crash, and [`output`](Self::output) to write one file in
+    /// another format at the end. [`Session::finish`] reads the file back; drop the session if you do not need the
+    /// trace.
+    ///
+    /// ```
+    /// use trace_runtime::{Session, TraceView, read, traced_op};
+    ///
+    /// #[traced_op]
+    /// fn scale(x: &mut [f32]) { x.iter_mut().for_each(|x| *x *= 2.0); }
+    ///
+    /// # if cfg!(not(all(unix, feature = "enabled"))) { return Ok(()); }
+    /// let path = std::env::temp_dir().join(format!("stream-{}.optrace", std::process::id()));
+    /// let session = Session::builder().stream_to(&path).start()?;
+    /// scale(&mut [1.0, 2.0]);
+    /// // Another process would find the same, and so it would after a crash.
+    /// assert_eq!(read::open(&path)?.view(0).operation(), "scale");
+    /// drop(session);
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stream_to(mut self, path: impl Into<PathBuf>) -> Self {
+        self.stream.path = Some(path.into());
+        self
+    }
+
+    /// The bytes of the ring of [`stream_to`](Self::stream_to). 64 MiB if not set, enough for 2.7 million ops: more
+    /// are needed only where many threads record without a pause, or the disk is slow.
+    pub fn stream_buffer(mut self, bytes: usize) -> Self {
+        self.stream.ring_bytes = bytes;
+        self
+    }
+
+    /// Splits the recording of [`stream_to`](Self::stream_to): `run.optrace` has the ring, and what is moved out of it
+    /// goes to `run.1.optrace`, `run.2.optrace` and so on. A new file begins when one has more than `max_bytes`. When
+    /// there are more than `max_files` of them, the oldest is removed, and its ops are counted in the trace's
+    /// `replaced`.
+    ///
+    /// [`read::open`](crate::read::open) reads `run.optrace` with all its parts. A part can be read on its own too.
+    pub fn rotate(mut self, max_bytes: u64, max_files: usize) -> Self {
+        self.stream.rotation = Some(Rotation {
+            max_bytes,
+            max_files,
+        });
+        self
+    }
+
+    /// Keeps only the last ops, in a fixed amount of memory: a flight recorder that can always be on. Older ops are
+    /// replaced and counted in the trace's `replaced`.
+    ///
+    /// The limit is a number of bytes, or a [`Duration`](std::time::Duration). [`Session::dump`] writes what is kept
+    /// while recording goes on; [`dump_on_panic`](Self::dump_on_panic), [`dump_on_signal`](Self::dump_on_signal) and
+    /// [`dump_if_slower`](Self::dump_if_slower) do it by themselves; [`output`](Self::output) does it at the end.
+    /// With [`stream_to`](Self::stream_to) the memory is that of a file, so that what is kept outlives the process.
+    ///
+    /// ```
+    /// use trace_runtime::{Session, TraceView, read, traced_op};
+    ///
+    /// #[traced_op]
+    /// fn scale(x: &mut [f32]) { x.iter_mut().for_each(|x| *x *= 2.0); }
+    ///
+    /// # if cfg!(not(all(unix, feature = "enabled"))) { return Ok(()); }
+    /// let session = Session::builder().keep_last(1 << 20).start()?;
+    /// for _ in 0..100_000 {
+    ///     scale(&mut [1.0, 2.0]);
+    /// }
+    /// let path = std::env::temp_dir().join(format!("flight-{}.optrace", std::process::id()));
+    /// session.dump(&path)?;
+    /// let kept = read::open(&path)?;
+    /// assert!(kept.len() > 20_000 && kept.len() < 50_000);
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_last(mut self, limit: impl Into<KeepLast>) -> Self {
+        self.stream.keep = Some(limit.into());
+        self
+    }
+
+    /// The file for dumps that the recorder makes by itself, in the format of its ending. `{n}` in its name is the
+    /// number of the dump; without it, a dump replaces the one before. `{rank}` and `{pid}` are replaced too.
+    pub fn dump_to(mut self, path: impl Into<PathBuf>) -> Self {
+        self.stream.triggers.path = Some(path.into());
+        self
+    }
+
+    /// Dumps what [`keep_last`](Self::keep_last) has when a thread panics, after the panic hook that is set now.
+    pub fn dump_on_panic(mut self) -> Self {
+        self.stream.triggers.on_panic = true;
+        self
+    }
+
+    /// Dumps what [`keep_last`](Self::keep_last) has when the process gets SIGUSR1 (`kill -USR1 PID`), within some
+    /// 10 ms. A plain handler that the program has set before is called too.
+    pub fn dump_on_signal(mut self) -> Self {
+        self.stream.triggers.on_signal = true;
+        self
+    }
+
+    /// Dumps what [`keep_last`](Self::keep_last) has when an execution of this op has taken longer than the limit; at
+    /// most once in a second. May be called for several ops. The op that is slow does not wait for it.
+    pub fn dump_if_slower(mut self, operation: impl Into<String>, limit: Duration) -> Self {
+        self.stream.triggers.slower.push((operation.into(), limit));
+        self
+    }
+
+    /// Makes the folder of the output, if it does not exist; if that fails, [`start`](Self::start) has the error.
+    pub(super) fn make_folder(&self) {
+        let path = self.output.as_deref().or(self.stream.path.as_deref());
+        let path = path.map(|path| fill_in(path, self.rank));
+        if let Some(folder) = path.as_deref().and_then(Path::parent)
+            && !folder.as_os_str().is_empty()
+        {
+            let _ = std::fs::create_dir_all(folder);
+        }
     }
 
     /// Reports a failed write on standard error too: no caller is there to look at the result.
@@ -138,35 +280,89 @@ impl SessionBuilder {
     /// There is a session already, or the [output](Self::output) cannot be written: its directory does not exist, or
     /// its ending is not that of a format.
     pub fn start(self) -> Result<Session, SessionError> {
+        if !state::claim() {
+            return Err(SessionError::already_running());
+        }
+        let session = self.start_claimed();
+        if session.is_err() {
+            state::release();
+        }
+        session
+    }
+
+    fn start_claimed(mut self) -> Result<Session, SessionError> {
+        if self.output.as_deref().is_some_and(is_recording) {
+            self.stream.path = self.output.take();
+        }
         let output = self
             .output
             .map(|path| OutputFile::new(fill_in(&path, self.rank)))
             .transpose()
             .map_err(SessionError::output)?;
+        watch_forks();
         let mut clock = Clock::counter();
         let mut metadata = facts(&clock);
+        if let Some(parent) = forked_from() {
+            metadata.insert(keys::FORKED_FROM.into(), parent.to_string());
+        }
         metadata.insert(keys::OVERHEAD_NS.into(), overhead::measure_ns().to_string());
         for (key, number) in [(keys::RANK, self.rank), (keys::WORLD_SIZE, self.world_size)] {
             metadata.extend(number.map(|number| (key.into(), number.to_string())));
         }
+        let (base, start_unix_ns) = anchor(&mut clock);
+        metadata.insert(keys::START_UNIX_NS.into(), start_unix_ns.to_string());
         // The caller's facts replace ours.
         metadata.extend(self.metadata);
+        let mut shared =
+            Shared::new(self.memory_limit, self.rank, self.sample).with_filter(self.filter);
+        let mut settings = self.stream;
+        for path in [&mut settings.path, &mut settings.triggers.path] {
+            *path = path.as_deref().map(|path| fill_in(path, self.rank));
+        }
+        let is_streamed = settings.path.is_some() || settings.keep.is_some() || settings.is_set();
+        let stream = is_streamed
+            .then(|| Stream::start(&settings, &clock, base, &metadata))
+            .transpose()
+            .map_err(SessionError::output)?;
+        if let Some(stream) = &stream {
+            shared = shared.with_storage(stream.storage());
+        }
         let running = Running {
-            shared: Arc::new(
-                Shared::new(self.memory_limit, self.rank, self.sample).with_filter(self.filter),
-            ),
-            base: clock.now(),
+            shared: Arc::new(shared),
+            base,
             clock,
             only: self.this_thread_only.then(state::thread_number),
         };
-        Session::begin(Settings {
+        Ok(Session::begin(Settings {
             running,
             schedule: self.schedule,
             metadata,
             output,
+            stream,
             reports_errors: self.reports_errors,
-        })
+        }))
     }
+}
+
+fn is_recording(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("optrace"))
+}
+
+/// The moment from which the session counts, in ticks and by the wall clock.
+///
+/// A program may be interrupted between the two reads: of a few pairs the closest counts.
+fn anchor(clock: &mut Clock) -> (u64, u128) {
+    let mut pair = || {
+        let before = clock.now();
+        let wall = wall_clock_ns();
+        (clock.now().saturating_sub(before), before, wall)
+    };
+    let first = pair();
+    let closest = (0..4)
+        .map(|_| pair())
+        .fold(first, |a, b| if b.0 < a.0 { b } else { a });
+    (closest.1, closest.2)
 }
 
 fn facts(clock: &Clock) -> HashMap<String, String> {
@@ -191,21 +387,27 @@ fn facts(clock: &Clock) -> HashMap<String, String> {
                 .map_or(0, usize::from)
                 .to_string(),
         ),
-        (keys::START_UNIX_NS, wall_clock_ns().to_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("clock", clock.name().to_owned()),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value))
     .collect();
-    let known = [("cpu", processor()), ("program_build", build_of_program())];
-    facts.extend(
-        known
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?))),
-    );
+    facts.extend(fixed_facts().iter().cloned());
     facts.extend(compiled_out());
     facts
+}
+
+/// The facts that need a look at files, and do not change while the process runs.
+fn fixed_facts() -> &'static [(String, String)] {
+    static FACTS: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    FACTS.get_or_init(|| {
+        let known = [("cpu", processor()), ("program_build", build_of_program())];
+        known
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect()
+    })
 }
 
 /// The processor's name, where the system has it in a file.

@@ -15,10 +15,14 @@ const THREADS: &str = "OPTRACE_THREADS";
 const FILTER: &str = "OPTRACE_FILTER";
 const SCHEDULE: &str = "OPTRACE_SCHEDULE";
 /// The variables in which launchers of distributed jobs put a process's rank and the number of processes.
-const RANKS: [(&str, &str); 4] = [
+///
+/// `mpirun` inside a Slurm job sets its own and has those of Slurm too: the launcher nearest to the process comes first.
+/// `OMPI_UNIVERSE_SIZE` is the number of slots, not of processes.
+const RANKS: [(&str, &str); 5] = [
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 ];
 
@@ -60,8 +64,9 @@ impl Session {
     /// | `OPTRACE_SCHEDULE` | which steps to keep, as `wait=1,warm_up=1,active=3,repeat=1`: see [`Schedule`] |
     /// | `OPTRACE_THREADS` | `all` (default), or `this` for the thread that starts the session |
     ///
-    /// The rank is taken from the launcher's variables (`RANK`, Open MPI, PMI, Slurm); `{rank}` and
-    /// `{pid}` in the file's name are replaced.
+    /// The rank is taken from the launcher's variables, as [`SessionBuilder::rank_from_env`] does; `{rank}` and
+    /// `{pid}` in the file's name are replaced. The folder of the file is made if it does not exist, so that
+    /// `OPTRACE=traces/{rank}.json mpirun -n 4 program` writes one file for each rank.
     ///
     /// If the file cannot be written at the end, one line on standard error gives the reason.
     ///
@@ -78,7 +83,10 @@ impl Session {
     /// A variable has a value that cannot be used, the file cannot be written, or there is a session already.
     pub fn from_env() -> Result<EnvSession, SessionError> {
         match builder_from(&|name| std::env::var(name))? {
-            Some(builder) => Ok(EnvSession(Some(builder.reporting_errors().start()?))),
+            Some(builder) => {
+                builder.make_folder();
+                Ok(EnvSession(Some(builder.reporting_errors().start()?)))
+            }
             None => Ok(EnvSession(None)),
         }
     }
@@ -87,8 +95,11 @@ impl Session {
 /// Reads one variable, as `std::env::var` does.
 type Variables<'a> = &'a dyn Fn(&'static str) -> Result<String, VarError>;
 
-fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, SessionError> {
-    let variable = |name| match variables(name) {
+fn read_variable(
+    variables: Variables<'_>,
+    name: &'static str,
+) -> Result<Option<String>, SessionError> {
+    match variables(name) {
         Ok(value) if value.is_empty() => Ok(None),
         Ok(value) => Ok(Some(value)),
         Err(VarError::NotPresent) => Ok(None),
@@ -97,7 +108,11 @@ fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, Sess
             value.to_string_lossy(),
             "text that is valid UTF-8",
         )),
-    };
+    }
+}
+
+fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, SessionError> {
+    let variable = |name| read_variable(variables, name);
     let Some(output) = variable(OUTPUT)? else {
         return Ok(None);
     };
@@ -137,7 +152,35 @@ fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, Sess
             return Err(SessionError::environment(THREADS, value, "`all` or `this`"));
         }
     }
-    let number = |name, expected| match variable(name)? {
+    with_rank(builder, variables).map(Some)
+}
+
+impl SessionBuilder {
+    /// Takes the [rank](Self::rank) and the [number of processes](Self::world_size) from the variables of the program
+    /// that launched this one: torchrun (`RANK`, `WORLD_SIZE`), Open MPI (`OMPI_COMM_WORLD_RANK`, `…_SIZE`), MPICH and
+    /// others with PMI (`PMI_RANK`, `PMI_SIZE`), MVAPICH (`MV2_COMM_WORLD_RANK`, `…_SIZE`) and Slurm (`SLURM_PROCID`,
+    /// `SLURM_NTASKS`). The first of them that is set counts. Without any, the session has no rank.
+    ///
+    /// ```
+    /// let session = trace_runtime::Session::builder().rank_from_env()?.start()?;
+    /// # session.finish();
+    /// # Ok::<(), trace_runtime::SessionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A variable is not a number, or the rank is not below the number of processes.
+    pub fn rank_from_env(self) -> Result<SessionBuilder, SessionError> {
+        with_rank(self, &|name| std::env::var(name))
+    }
+}
+
+/// Adds the rank and the number of processes that the launcher set.
+fn with_rank(
+    mut builder: SessionBuilder,
+    variables: Variables<'_>,
+) -> Result<SessionBuilder, SessionError> {
+    let number = |name, expected| match read_variable(variables, name)? {
         None => Ok(None),
         Some(value) => match value.parse::<u32>() {
             Ok(number) => Ok(Some(number)),
@@ -162,7 +205,7 @@ fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, Sess
         }
         break;
     }
-    Ok(Some(builder))
+    Ok(builder)
 }
 
 fn parse_bytes(text: &str) -> Option<usize> {
@@ -235,6 +278,7 @@ mod tests {
             ("RANK", "first"),
             ("RANK", "4"),
             ("SLURM_PROCID", "-1"),
+            ("MV2_COMM_WORLD_RANK", "x"),
         ] {
             let world = ("WORLD_SIZE", "4");
             let error = from(&[("OPTRACE", "t.json"), (name, value), world]).unwrap_err();
@@ -243,6 +287,29 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn every_launcher_is_understood_and_the_nearest_one_counts() {
+        for (rank, size) in RANKS {
+            let variables = [("OPTRACE", "t.json"), (rank, "3"), (size, "5")];
+            let builder = from(&variables).unwrap().unwrap();
+            let expected = SessionBuilder::default()
+                .output("t.json")
+                .rank(3)
+                .world_size(5);
+            assert_eq!(format!("{builder:?}"), format!("{expected:?}"), "{rank}");
+        }
+        let both = [
+            ("OPTRACE", "t.json"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_NTASKS", "1"),
+            ("OMPI_UNIVERSE_SIZE", "64"),
+            ("OMPI_COMM_WORLD_RANK", "2"),
+        ];
+        let builder = from(&both).unwrap().unwrap();
+        let expected = SessionBuilder::default().output("t.json").rank(2);
+        assert_eq!(format!("{builder:?}"), format!("{expected:?}"));
     }
 
     #[test]

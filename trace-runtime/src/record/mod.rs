@@ -4,17 +4,28 @@
 //! [`Session`] knows every thread's log and takes the chunks over when it finishes.
 
 mod builder;
+mod destination;
+mod device_memory;
 mod environment;
 mod error;
+mod flight;
+#[cfg_attr(not(feature = "alloc"), path = "no_heap.rs")]
+mod heap;
 mod live_trace;
 mod recorder;
 mod schedule;
 mod session;
 mod step_marks;
+#[cfg(all(unix, feature = "stream", not(loom)))]
+mod stream;
+#[cfg(not(all(unix, feature = "stream", not(loom))))]
+#[path = "no_stream.rs"]
+mod stream;
 
 pub use builder::SessionBuilder;
 pub use environment::EnvSession;
 pub use error::{SessionError, SessionErrorKind};
+pub use flight::KeepLast;
 pub use recorder::{TraceRecorder, with_recorder};
 pub use schedule::Schedule;
 pub use session::{Session, record};

@@ -1,6 +1,7 @@
 //! The recorder of one thread, as users hold it.
 
 use super::live_trace::LiveTrace;
+use super::session::panics;
 use crate::model::assemble::{assemble, entries_of};
 use crate::model::wire::metadata::DROPPED;
 use crate::model::{RecordedExecutionTrace, TraceStore};
@@ -149,6 +150,7 @@ pub(super) fn finish(recorder: Recorder) -> RecordedExecutionTrace {
     if own.dropped > 0 {
         metadata.insert(DROPPED.to_owned(), own.dropped.to_string());
     }
+    metadata.extend(panics(&own.shared));
     let interner = own.shared.signatures.with(|known| known.clone());
     let store: TraceStore = assemble(vec![own.rows], interner, own.scale, metadata);
     RecordedExecutionTrace::from(&store)
@@ -200,7 +202,7 @@ impl Lent<'_> {
     }
 }
 
-/// Back in its place even if the caller panics.
+/// Puts the recorder back, even if the caller panics.
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let recorder = std::mem::replace(&mut self.recorder.recorder, Recorder::idle());

@@ -1,19 +1,23 @@
 //! A recording of all threads of the process, or of one.
 
 use super::builder::SessionBuilder;
+use super::destination::Destination;
 use super::error::SessionError;
 use super::recorder;
 use super::schedule::{Phase, Schedule};
 use super::step_marks::StepMarks;
+use super::stream::Stream;
+use super::{device_memory, heap};
 use crate::export::OutputFile;
 use crate::model::assemble::assemble;
 use crate::model::wire::metadata as keys;
 use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use trace_core::__engine::clock::Clock;
-use trace_core::__engine::log::ThreadLog;
+use trace_core::__engine::log::{Shared, ThreadLog};
 use trace_core::__engine::recorder::Recorder;
 use trace_core::__engine::state::{self, Running};
 
@@ -22,8 +26,9 @@ use trace_core::__engine::state::{self, Running};
 ///
 /// There is one at a time; a second start is an error. `finish` gathers what every thread has
 /// recorded, whether it is running, parked or gone, without stopping it. An op that is still running
-/// on another thread by then is not part of the trace; on the finishing thread it is, as
-/// [`Outcome::Unfinished`](crate::Outcome::Unfinished).
+/// on another thread by then is not part of the trace. One that [`TraceRecorder`](crate::TraceRecorder) keeps open on the
+/// finishing thread is, as [`Outcome::Unfinished`](crate::Outcome::Unfinished); functions with `#[traced_op]` that are
+/// running there, and async ops, are counted in the trace's `still_running`.
 ///
 /// ```
 /// use trace_runtime::{Session, traced_op};
@@ -49,11 +54,14 @@ pub struct Session {
     /// The steps that have ended.
     step: usize,
     metadata: HashMap<String, String>,
-    output: Option<OutputFile>,
+    output: Option<Destination>,
+    stream: Option<Stream>,
     /// A failed write is reported on standard error.
     reports_errors: bool,
     unreachable_before: u64,
     is_over: bool,
+    /// The process that it records.
+    pid: u32,
     is_paused: bool,
     steps: StepMarks,
 }
@@ -65,6 +73,7 @@ pub(super) struct Settings {
     pub(super) schedule: Schedule,
     pub(super) metadata: HashMap<String, String>,
     pub(super) output: Option<OutputFile>,
+    pub(super) stream: Option<Stream>,
     pub(super) reports_errors: bool,
 }
 
@@ -79,26 +88,27 @@ impl Session {
         SessionBuilder::default()
     }
 
-    pub(super) fn begin(settings: Settings) -> Result<Session, SessionError> {
-        if !state::claim() {
-            return Err(SessionError::already_running());
-        }
+    /// Begins a session that has the claim.
+    pub(super) fn begin(settings: Settings) -> Session {
         let mut session = Session {
             running: settings.running,
             discard: None,
             schedule: settings.schedule,
             step: 0,
             metadata: settings.metadata,
-            output: settings.output,
+            output: settings.output.map(Destination::new),
+            stream: settings.stream,
             reports_errors: settings.reports_errors,
             unreachable_before: state::unreachable_ops(),
             is_over: false,
+            pid: std::process::id(),
             is_paused: false,
             steps: StepMarks::default(),
         };
+        heap::begin(&session.running);
         session.steps.begin(session.running.base);
         session.enter_phase();
-        Ok(session)
+        session
     }
 
     /// Marks the end of one step of a training or serving loop; the next step begins.
@@ -110,11 +120,38 @@ impl Session {
     pub fn step(&mut self) {
         let before = self.phase();
         let now = self.running.clock.now();
-        self.steps.end(now, before == Phase::Active);
+        let kept = self.steps.end(now, before == Phase::Active);
+        if let (Some(stream), Some((number, start, end))) = (&self.stream, kept) {
+            stream.step(number, start, end);
+        }
         self.step = self.step.saturating_add(1);
         if self.phase() != before {
             self.enter_phase();
         }
+    }
+
+    /// Nanoseconds since the session began, on the clock of the trace: an op that begins now has this start.
+    ///
+    /// Ranks that exchange it can be [lined up](crate::TraceStore::merge) to less than a microsecond.
+    pub fn elapsed_ns(&self) -> u64 {
+        let mut clock = self.running.clock.clone();
+        let now = clock.now();
+        let ns = clock.scale(self.running.base).ns(now);
+        u64::try_from(ns).unwrap_or(0)
+    }
+
+    /// Adds a fact about the run to the trace, or replaces it.
+    pub fn insert_metadata(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        let (key, value) = (key.into(), value.into());
+        if let Some(stream) = &self.stream {
+            stream.metadata(&key, &value);
+        }
+        self.metadata.insert(key, value);
+    }
+
+    /// The facts about the run that are known so far.
+    pub fn metadata(&self) -> &HashMap<String, String> {
+        &self.metadata
     }
 
     fn phase(&self) -> Phase {
@@ -157,15 +194,40 @@ impl Session {
     }
 
     /// A copy of what has been recorded so far; recording goes on.
+    ///
+    /// A session that [streams](SessionBuilder::stream_to) reads its file. If that fails, the trace is empty and has
+    /// the reason in its metadata under `write_error`.
     pub fn snapshot(&self) -> TraceStore {
-        let logs = self.running.shared.logs();
-        let rows = logs.iter().map(|log| log.copy()).collect();
-        let interner = self.running.shared.signatures.with(|known| known.clone());
-        let metadata = self.describe(&logs);
+        if let Some(stream) = &self.stream {
+            return stream.read().unwrap_or_else(|error| empty_because(&error));
+        }
+        let shared = &self.running.shared;
+        let (rows, interner, metadata) = state::undisturbed(|| {
+            let logs = shared.logs();
+            let rows = logs.iter().map(|log| log.copy()).collect();
+            // After the rows: it has every signature that they name.
+            (rows, shared.signatures.copy(), self.describe(shared, &logs))
+        });
         let scale = self.running.clock.scale(self.running.base);
         let mut store = assemble(rows, interner, scale, metadata);
         store.set_steps(self.steps.steps(scale, self.rank()));
         store
+    }
+
+    /// Writes what has been recorded so far to a file, in the format of its ending; recording goes on.
+    ///
+    /// With [`keep_last`](SessionBuilder::keep_last) these are the last ops. `.optrace` needs that, or
+    /// [`stream_to`](SessionBuilder::stream_to). The file is written under another name and renamed when it is
+    /// complete.
+    ///
+    /// # Errors
+    /// The file cannot be written, or its ending is not that of a format.
+    pub fn dump(&self, path: impl AsRef<Path>) -> Result<(), TraceError> {
+        let path = path.as_ref();
+        match &self.stream {
+            Some(stream) => stream.dump(path),
+            None => crate::export::write_file(&self.snapshot(), path),
+        }
     }
 
     /// Ends recording and returns the trace.
@@ -199,34 +261,113 @@ impl Session {
         }
     }
 
+    /// Whether this is a copy of the session in a forked child, which has no part in it.
+    fn is_in_fork(&self) -> bool {
+        self.pid != std::process::id()
+    }
+
     fn close(&mut self) -> (TraceStore, Result<(), TraceError>) {
         self.is_over = true;
-        state::with_any(|recorder| {
-            if recorder.is_of(Some(&self.running.shared)) {
-                recorder.end_unfinished();
+        if self.is_in_fork() {
+            // Its writer's thread is one of the parent.
+            let _ = self.stream.take().map(std::mem::ManuallyDrop::new);
+            let mut store = TraceStore::default();
+            store.insert_metadata(keys::FORKED_FROM, self.pid.to_string());
+            return (store, Ok(()));
+        }
+        let open = state::with_any(|recorder| {
+            if !recorder.is_of(Some(&self.running.shared)) {
+                return 0;
             }
+            recorder.end_unfinished();
+            let open = recorder.open_ops();
+            recorder.detach();
+            open
         });
         state::release();
-        let logs = self.running.shared.take_logs();
-        let metadata = self.describe(&logs);
-        let rows = logs.iter().map(|log| log.take()).collect();
-        let interner = self.running.shared.signatures.take();
+        let memory = heap::finish(&self.running);
+        let tasks = self.running.shared.open_tasks.load(Ordering::Relaxed);
+        let still_running = open.unwrap_or(0) + tasks;
+        if let Some(written) = self.close_stream(still_running) {
+            let store = self.stream.as_ref().map(Stream::read);
+            let mut store = store.and_then(Result::ok).unwrap_or_default();
+            self.add_memory(&mut store, memory.as_ref());
+            let written = written.and_then(|()| self.write_output(&mut store));
+            return (store, written);
+        }
+        let (rows, interner, mut metadata) = state::undisturbed(|| {
+            let logs = self.running.shared.take_logs();
+            let metadata = self.describe(&self.running.shared, &logs);
+            let rows = logs.iter().map(|log| log.take()).collect();
+            (rows, self.running.shared.signatures.take(), metadata)
+        });
+        if still_running > 0 {
+            metadata.insert(keys::STILL_RUNNING.into(), still_running.to_string());
+        }
         let scale = self.running.clock.scale(self.running.base);
         let mut store = assemble(rows, interner, scale, metadata);
         store.set_steps(self.steps.steps(scale, self.rank()));
-        let written = match &self.output {
-            Some(output) => output.write(&store),
-            None => Ok(()),
-        };
+        self.add_memory(&mut store, memory.as_ref());
+        let written = self.write_output(&mut store);
         if let Err(error) = &written
             && self.reports_errors
         {
-            report(error);
+            report_loss(error);
         }
         (store, written)
     }
 
-    fn describe(&self, logs: &[Arc<ThreadLog>]) -> HashMap<String, String> {
+    fn add_memory(&self, store: &mut TraceStore, heap: Option<&heap::HeapRecord>) {
+        let reported = self.running.shared.memory.events();
+        device_memory::add_to(store, &reported, self.rank());
+        if let Some(heap) = heap {
+            heap::add_to(store, heap, self.rank());
+        }
+    }
+
+    fn write_output(&self, store: &mut TraceStore) -> Result<(), TraceError> {
+        let Some(output) = &self.output else {
+            return Ok(());
+        };
+        if let Some(path) = output.write(store, self.rank())? {
+            if self.reports_errors {
+                report_other_path(&path);
+            }
+            store.insert_metadata(keys::WRITTEN_TO, path.display().to_string());
+        }
+        Ok(())
+    }
+
+    /// Ends the recording in a ring, if there is one.
+    fn close_stream(&mut self, still_running: u64) -> Option<Result<(), TraceError>> {
+        let stream = self.stream.as_mut()?;
+        let logs = self.running.shared.take_logs();
+        let sum = |count: fn(&ThreadLog) -> &AtomicU64| -> u64 {
+            logs.iter()
+                .map(|log| count(log).load(Ordering::Relaxed))
+                .sum()
+        };
+        stream.set_counts(
+            state::unreachable_ops().saturating_sub(self.unreachable_before),
+            sum(|log| &log.sampled_out),
+            sum(|log| &log.filtered_out),
+        );
+        for (key, value) in panics(&self.running.shared) {
+            stream.metadata(&key, &value);
+        }
+        if still_running > 0 {
+            stream.metadata(keys::STILL_RUNNING, &still_running.to_string());
+        }
+        let written = stream.finish();
+        if let Err(error) = &written
+            && self.reports_errors
+        {
+            report_loss(error);
+        }
+        Some(written)
+    }
+
+    fn describe(&self, shared: &Shared, logs: &[Arc<ThreadLog>]) -> HashMap<String, String> {
         let mut metadata = self.metadata.clone();
         let sum = |count: fn(&ThreadLog) -> u64| logs.iter().map(|log| count(log)).sum::<u64>();
         let dropped = sum(|log| log.dropped.load(Ordering::Relaxed))
@@ -240,6 +381,7 @@ impl Session {
         if too_short > 0 {
             metadata.insert(keys::FILTERED_OUT.into(), too_short.to_string());
         }
+        metadata.extend(panics(shared));
         if self.steps.dropped() > 0 {
             metadata.insert("steps_dropped".into(), self.steps.dropped().to_string());
         }
@@ -251,8 +393,32 @@ impl Session {
     }
 }
 
+/// The metadata about panics in the code that describes ops.
+pub(super) fn panics(shared: &Shared) -> impl Iterator<Item = (String, String)> {
+    shared.failures.all().into_iter().map(|failure| {
+        let (expression, op) = (failure.expression, failure.operation);
+        let key = format!("{}{expression}.{op}", keys::PANICKED_PREFIX);
+        (key, format!("{} {}", failure.count, failure.message))
+    })
+}
+
+fn empty_because(error: &TraceError) -> TraceStore {
+    let mut store = TraceStore::default();
+    store.insert_metadata(keys::WRITE_ERROR, error.to_string());
+    store
+}
+
+/// One line on standard error: the file that was asked for is another process's.
+fn report_other_path(path: &Path) {
+    eprintln!(
+        "another process has written the output of this session since it started; the trace of process {} is in `{}`",
+        std::process::id(),
+        path.display()
+    );
+}
+
 /// One line on standard error, where a failed write has no caller to return to.
-fn report(error: &TraceError) {
+fn report_loss(error: &TraceError) {
     eprintln!("the recorded trace is lost: {error}");
 }
 
@@ -260,13 +426,22 @@ fn report(error: &TraceError) {
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.is_over {
-            if self.output.is_some() {
+            if self.is_in_fork() {
+                drop(self.close());
+            } else if self.stream.is_some() && self.output.is_none() {
+                self.is_over = true;
+                self.reports_errors = true;
+                state::release();
+                let _ = heap::finish(&self.running);
+                drop(self.close_stream(0));
+            } else if self.output.is_some() {
                 // A drop cannot return the error.
                 self.reports_errors = true;
                 drop(self.close());
             } else {
                 self.is_over = true;
                 state::release();
+                let _ = heap::finish(&self.running);
             }
         }
     }

@@ -28,8 +28,9 @@ impl StepMarks {
         self.began = now;
     }
 
-    /// A step ends and the next one begins. `kept` is false for steps whose ops are not recorded.
-    pub(super) fn end(&mut self, now: u64, kept: bool) {
+    /// A step ends and the next one begins. `kept` is false for steps whose ops are not recorded. Returns the step's
+    /// number and its ends if it is kept.
+    pub(super) fn end(&mut self, now: u64, kept: bool) -> Option<(u64, u64, u64)> {
         let (number, start) = (self.next, self.began);
         self.next += 1;
         self.began = now;
@@ -41,7 +42,9 @@ impl StepMarks {
             });
         } else if kept {
             self.dropped += 1;
+            return None;
         }
+        kept.then_some((number, start, now))
     }
 
     /// How many steps were not kept because there were too many.

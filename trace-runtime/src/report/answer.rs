@@ -96,7 +96,7 @@ pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
 }
 
 /// What a trace lacks that has no live memory, in one line.
-pub const FREES_MISSING: &str = "live memory is not shown: the trace has no frees (torch.profiler records them with `profile_memory=True`)";
+pub const FREES_MISSING: &str = "live memory is not shown: the trace has no frees (the allocator `TracedAlloc` records them, torch.profiler with `profile_memory=True`)";
 
 /// Facts that a reader needs before trusting the figures.
 pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
@@ -134,6 +134,14 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// A note about ops that were running when the recording ended.
+pub(super) fn still_running(ops: u64) -> Option<String> {
+    (ops > 0).then(|| {
+        let (ops, were) = (counted(ops, "op"), if ops == 1 { "was" } else { "were" });
+        format!("{ops} {were} still running when the recording ended; figures do not include them")
+    })
 }
 
 fn is_without_tensors(row: &OpRow) -> bool {

@@ -7,30 +7,34 @@ mod answer;
 mod device_sections;
 mod findings;
 mod markdown;
+mod memory_sections;
 mod names;
 mod op_filter;
 mod op_sections;
 mod op_sort;
+mod panicked;
 mod sections;
 mod step_sections;
 mod table;
 mod text;
+mod unfinished;
 mod unrecorded;
 
 pub use crate::units::{bytes, count, duration, percent, prose, rate, shapes};
 pub use answer::FREES_MISSING;
+pub use memory_sections::memory_tables;
 pub use names::{display_width, printable};
 pub use op_filter::OpFilter;
 pub use op_sort::OpSort;
 pub use table::{Align, Cell, Column, Table};
 pub use text::{Colour, TextStyle, wrapped};
 
-use crate::analyze::findings::{Facts, Tables, find};
+use crate::analyze::findings::{Facts, HostTimes, Tables, find};
 use crate::analyze::{
-    Activity, CategoryTime, CausalModel, Collective, CriticalPath, DeviceIdle, Findings,
-    LiveMemory, MachinePeaks, OpOutcomes, OpRow, OpTables, RooflinePoint, StepTable, Structure,
-    UntrustedOp, activity_of, collectives, device_sets, live_memory, outcomes, overhead_ns,
-    roofline, step_table_in, too_short_to_trust,
+    Activity, CategoryTime, CausalModel, Collective, CriticalPath, DeviceIdle, Findings, HeapRow,
+    LiveMemory, MachinePeaks, MemoryGrowth, OpOutcomes, OpRow, OpTables, RooflinePoint, StepTable,
+    Structure, UntrustedOp, activity_of, add_waiting, collectives, device_sets, heap_by_shape,
+    live_memory, memory_growth, outcomes, overhead_ns, roofline, step_table_in, too_short_to_trust,
 };
 use crate::csv_text::op_csv;
 use crate::model::json_struct::json_struct;
@@ -104,6 +108,10 @@ pub struct Report {
     pub critical_path: CriticalPath,
     /// Live memory of each device whose frees are recorded; curves are thinned out to some hundred points.
     pub memory: Vec<LiveMemory>,
+    /// Heap memory by op and input shapes, if the program used `TracedAlloc`.
+    pub heap: Vec<HeapRow>,
+    /// Memory that grew with every step.
+    pub memory_growth: Vec<MemoryGrowth>,
     /// Ops with executions that did not succeed.
     pub outcomes: Vec<OpOutcomes>,
     /// Ops too short to trust.
@@ -142,6 +150,8 @@ json_struct!(Report {
         categories,
         unattributed_device_ns,
         idle,
+        heap,
+        memory_growth,
         peaks,
         roofline
     ],
@@ -153,14 +163,23 @@ const CURVE_POINTS: usize = 256;
 impl Report {
     /// Analyses a trace; its machine's peaks are taken from its metadata if they are there.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Report {
+        Report::with_model(trace, |_| ()).0
+    }
+
+    /// Analyses a trace, and lends its causal model to `ask`, so that it is built once.
+    pub(crate) fn with_model<'a, T: TraceView + ?Sized, R>(
+        trace: &'a T,
+        ask: impl FnOnce(&CausalModel<'a, T>) -> R,
+    ) -> (Report, R) {
         let structure = Structure::of(trace);
         let tables = OpTables::of(trace, &structure.nesting);
-        let (ops, shapes) = (tables.by_op(), tables.by_shape());
+        let (mut ops, mut shapes) = (tables.by_op(), tables.by_shape());
         let categorised = tables.categorised();
         let unattributed_device_ns = tables.device_times().unattributed_ns();
-        // Twenty bytes per entry, which the causal model can have.
+        // Each analysis takes up to as much memory as the trace: one ends before the next begins.
         drop(tables);
         let devices = device_sets(trace, &structure);
+        drop(structure);
         let collectives = collectives(trace);
         let overhead = overhead_ns(trace);
         let number = |key: &str| {
@@ -169,41 +188,36 @@ impl Report {
                 .get(key)
                 .and_then(|value| value.trim().parse().ok())
         };
-        let mut threads = BTreeSet::new();
-        let mut last = None;
-        for view in trace.views() {
-            // Entries of a thread mostly come together.
-            let thread = Some((view.rank(), view.thread()));
-            if thread != last {
-                threads.extend(thread);
-                last = thread;
-            }
-        }
+        let threads = threads_of(trace);
         let ranks: BTreeSet<_> = threads.iter().filter_map(|(rank, _)| *rank).collect();
         let causal = CausalModel::new(trace);
         let critical_path = causal.critical_path();
         let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
-        let idle = causal.idle_causes();
+        let (idle, idle_times): (Vec<_>, Vec<_>) = causal.idle().into_iter().unzip();
+        let waiting = causal.waiting_ns();
+        add_waiting(trace, &waiting, [&mut ops, &mut shapes]);
+        let host_times = HostTimes::of(trace, &causal, &devices, &idle_times);
+        let launches = causal.launches();
+        let missing = causal.missing().to_vec();
+        let asked = ask(&causal);
+        drop(causal);
+        let steps = step_table_in(trace, &idle_times, &waiting);
         let findings = find(&Facts::of(
             trace,
-            &structure,
+            host_times,
             Tables {
                 ops: &ops,
                 shapes: &shapes,
                 categorised: &categorised,
                 devices: &devices,
                 collectives: &collectives,
-                idle_causes: &idle,
-                launches: &causal.launches(),
+                launches: &launches,
                 untrusted: &untrusted,
                 overhead_ns: overhead,
             },
         ));
-        let mut memory = live_memory(trace);
+        let memory = thinned_out(live_memory(trace));
         let frees_missing = memory.is_empty() && trace.entry_count() > 0;
-        for device in &mut memory {
-            thin_out(&mut device.curve);
-        }
         let mut report = Report {
             entries: trace.entry_count(),
             threads: threads.len(),
@@ -221,12 +235,14 @@ impl Report {
             shapes,
             categories: categorised.times,
             unattributed_device_ns,
-            steps: step_table_in(trace, &structure.nesting),
+            steps,
             activity: activity_of(&devices),
             idle,
             collectives,
             critical_path,
             memory,
+            heap: heap_by_shape(trace),
+            memory_growth: memory_growth(trace),
             outcomes: outcomes(trace),
             ..Report::default()
         };
@@ -235,17 +251,26 @@ impl Report {
             .get(keys::TRACING)
             .is_some_and(|value| value == keys::COMPILED_OUT);
         report.notes = answer::notes(&report, compiled_out);
-        report.notes.extend(causal.missing().iter().cloned());
+        report
+            .notes
+            .extend(number(keys::STILL_RUNNING).and_then(answer::still_running));
+        report.notes.extend(missing);
         if frees_missing {
             report.notes.push(answer::FREES_MISSING.to_owned());
         }
         report.notes.extend(unrecorded::notes(trace.metadata()));
+        report.notes.extend(panicked::notes(trace.metadata()));
         report.notes.extend(answer::scope(trace.metadata()));
+        report.notes.extend(unfinished::notes(trace.metadata()));
         report.answer = answer::line(&report, compiled_out);
-        match MachinePeaks::of(trace) {
+        if let Some(lead) = unfinished::lead(trace) {
+            report.answer = format!("{lead}. {}", report.answer);
+        }
+        let report = match MachinePeaks::of(trace) {
             Some(peaks) => report.with_peaks(peaks),
             None => report,
-        }
+        };
+        (report, asked)
     }
 
     /// Adds the roofline: the ops against the peaks of the machine.
@@ -315,6 +340,29 @@ impl TraceStore {
     pub fn report(&self) -> Report {
         Report::of(self)
     }
+}
+
+/// The threads of a trace, each with its rank.
+fn threads_of<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<(Option<u32>, Option<u64>)> {
+    let mut threads = BTreeSet::new();
+    let mut last = None;
+    for view in trace.views() {
+        // Entries of a thread mostly come together.
+        let thread = Some((view.rank(), view.thread()));
+        if thread != last {
+            threads.extend(thread);
+            last = thread;
+        }
+    }
+    threads
+}
+
+/// The same with fewer points in the curves.
+fn thinned_out(mut memory: Vec<LiveMemory>) -> Vec<LiveMemory> {
+    for device in &mut memory {
+        thin_out(&mut device.curve);
+    }
+    memory
 }
 
 /// Keeps the highest point of each of a few hundred stretches, and the last point.

@@ -43,7 +43,7 @@ impl Report {
     pub fn filtered_by(mut self, pattern: &str) -> Report {
         let whole = |rows: &[OpRow], accelerator: bool| {
             let rows = rows.iter().filter(|row| row.accelerator == accelerator);
-            rows.fold(0u64, |sum, row| sum.saturating_add(row.self_ns))
+            rows.fold(0u64, |sum, row| sum.saturating_add(row.working_ns()))
         };
         let filter = OpFilter {
             pattern: pattern.to_owned(),

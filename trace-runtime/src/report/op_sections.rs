@@ -67,7 +67,7 @@ fn ops(
 ) -> Table {
     let of_rows = || {
         rows.iter()
-            .fold(0u64, |sum, row| sum.saturating_add(row.self_ns))
+            .fold(0u64, |sum, row| sum.saturating_add(row.working_ns()))
     };
     let total_ns = whole_ns.unwrap_or_else(of_rows);
     let shown = OptionalColumns::of(rows);
@@ -83,6 +83,7 @@ fn ops(
             columns.push(Column::number(title, priority));
         }
     };
+    column(shown.waiting, "waiting", 1);
     column(shown.device, "device", 1);
     column(shown.device_self, "device self", 4);
     for title in ["wall", "running", "suspended"] {
@@ -122,6 +123,7 @@ fn ops(
 /// The columns that only some tables have: those that would be empty are left out.
 #[expect(clippy::struct_excessive_bools, reason = "one for each column")]
 struct OptionalColumns {
+    waiting: bool,
     device: bool,
     device_self: bool,
     suspended: bool,
@@ -137,6 +139,7 @@ impl OptionalColumns {
         let moved = any(|row| row.bytes_moved > 0);
         let work = any(|row| row.flops > 0);
         OptionalColumns {
+            waiting: any(|row| row.waiting_ns > 0),
             device: any(|row| row.device_total_ns > 0),
             device_self: any(|row| row.device_self_ns > 0),
             suspended: any(|row| row.suspended_ns > 0),
@@ -161,9 +164,12 @@ impl OptionalColumns {
             },
             count(row.count as u64),
             duration(row.self_ns),
-            percent(row.self_ns as f64 / total_ns.max(1) as f64),
+            percent(row.working_ns() as f64 / total_ns.max(1) as f64),
             duration(row.total_ns),
         ];
+        if self.waiting {
+            cells.push(unless_zero(row.waiting_ns, duration));
+        }
         if self.device {
             cells.push(unless_zero(row.device_total_ns, duration));
         }

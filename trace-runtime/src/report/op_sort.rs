@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OpSort {
-    /// Time spent in no op inside of it.
+    /// Time spent in no op inside of it, without waiting.
     #[default]
     SelfTime,
     /// Time spent in it.
@@ -108,7 +108,7 @@ impl OpSort {
             OpSort::FlopsPerSecond => rate(|row| row.flops_per_s),
             OpSort::Name => a.operation.cmp(&b.operation),
         };
-        order.then_with(|| b.self_ns.cmp(&a.self_ns))
+        order.then_with(|| b.working_ns().cmp(&a.working_ns()))
     }
 }
 

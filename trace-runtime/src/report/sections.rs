@@ -2,12 +2,13 @@
 
 use super::Report;
 use super::device_sections::{devices, idle};
+use super::memory_sections::memory;
 use super::names::printable;
 use super::op_sections::{by_op, by_shape, categories, roofline};
 use super::step_sections::{slowest_step, steps};
 use super::table::{Column, Table};
 use crate::analyze::ShortNames;
-use crate::units::{bytes, count, duration, percent, prose, rate};
+use crate::units::{count, duration, percent, prose, rate};
 
 pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
     let names = &ShortNames::of(report.ops.iter().map(|row| row.operation.as_str()));
@@ -23,12 +24,12 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
         collectives(report, names, rows),
         critical_path(report, names, rows),
         roofline(report, names, rows),
-        memory(report, names, rows),
-        outcomes(report, rows),
-        untrusted(report, rows),
     ];
+    let last = [outcomes(report, rows), untrusted(report, rows)];
     about_ops
         .chain(others)
+        .chain(memory(report, names, rows))
+        .chain(last)
         .filter(|table| !table.rows.is_empty())
         .collect()
 }
@@ -148,48 +149,6 @@ fn critical_path(report: &Report, names: &ShortNames, limit: usize) -> Table {
             rows,
             footer: (!crossed.is_empty())
                 .then(|| format!("between the work: {}", crossed.join(", "))),
-            ..Table::default()
-        },
-        limit,
-    )
-}
-
-fn memory(report: &Report, names: &ShortNames, limit: usize) -> Table {
-    let columns = vec![
-        Column::name("held by"),
-        Column::number("device", 0),
-        Column::number("at peak", 0),
-        Column::number("share", 0),
-        Column::number("blocks", 1),
-    ];
-    let mut rows = Vec::new();
-    let mut peaks = Vec::new();
-    for memory in &report.memory {
-        let device = printable(&memory.device);
-        let device = match memory.rank {
-            Some(rank) => format!("{device} of rank {rank}"),
-            None => device,
-        };
-        peaks.push(format!("{device} {}", prose(&bytes(memory.peak_bytes))));
-        for holder in memory.holders.iter().take(limit) {
-            let name = holder.operation.as_deref();
-            let name = name.map(|name| printable(names.get(name)));
-            rows.push(vec![
-                name.unwrap_or_else(|| "(outside of ops)".to_owned()),
-                device.clone(),
-                bytes(holder.bytes),
-                percent(holder.bytes as f64 / memory.peak_bytes.max(1) as f64),
-                count(holder.blocks as u64),
-            ]);
-        }
-    }
-    let footer = Some(format!("peak: {}", peaks.join(", ")));
-    cut(
-        Table {
-            title: "Live memory at its peak".to_owned(),
-            columns,
-            rows,
-            footer,
             ..Table::default()
         },
         limit,

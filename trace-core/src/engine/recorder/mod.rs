@@ -1,22 +1,35 @@
 //! The per-thread writer: opens and closes ops, and appends a row for each that closes.
 
+mod frames;
 mod guarded;
+#[cfg_attr(not(feature = "alloc"), path = "no_heap.rs")]
+mod heap;
+mod open_ops;
+mod suspended;
 mod tasks;
 
-pub(crate) use guarded::GuardedOp;
+pub(crate) use guarded::{abandon, begin, begin_sync, end};
+pub(crate) use open_ops::OpId;
 pub(crate) use tasks::{EndedTask, LabelScope, Linked};
 
+use crate::Outcome;
+use crate::describe::Describe;
 use crate::engine::chunk::{LONG_DURATION, NO_PARENT, Steps, facts, facts_with_extra};
 use crate::engine::clock::Clock;
-use crate::engine::labels::{LabelNumber, Labels, NO_LABEL, REFUSED_LABEL};
+use crate::engine::failures::is_failure;
+use crate::engine::labels::{LabelNumber, Labels, NO_LABEL};
+use crate::engine::local::CLOSED;
 use crate::engine::log::Shared;
 use crate::engine::rows::{OpRef, RawExtra};
 use crate::engine::signatures::{FILTERED, REFUSED};
-use crate::engine::sink::{OpWords, TensorSink};
-use crate::engine::site::Sites;
-use crate::engine::target::{Recorded, Target, is_exhausted};
-use crate::{DType, Device, Outcome};
+use crate::engine::sink::{NOWHERE, OpWords, TensorSink};
+use crate::engine::site::{Site, Sites};
+use crate::engine::state;
+use crate::engine::target::{Recorded, Target};
+use open_ops::{OpenOp, OpenOps};
+use std::cell::Cell;
 use std::sync::Arc;
+use suspended::Suspended;
 
 /// Records the ops of one thread: for a session, or on its own.
 ///
@@ -27,74 +40,66 @@ use std::sync::Arc;
 pub struct Recorder {
     /// The value of `state::STATE` when the target was chosen.
     pub(crate) seen: u32,
-    /// A word of its own: loaded together with `parent`, it would wait for the stores of both.
-    next_step: u64,
-    place: Place,
-    /// The innermost open op of this thread, or [`NO_PARENT`].
-    parent: u32,
+    /// The thread is ending, and its recorder has been freed: what it runs is counted, not recorded.
+    pub(crate) is_gone: bool,
+    /// The id of the op that begins next.
+    next_id: Cell<OpId>,
+    open: OpenOps,
+    /// Of the open ops that have more to them than an [`OpenOp`].
+    unusual: Vec<Unusual>,
+    suspended: Vec<Suspended>,
     /// The op of another thread or task that the ops of this one are inside of.
     link: Option<OpRef>,
     clock: Clock,
-    target: Option<Target>,
+    target: Option<Box<Target>>,
+    /// The sites of the label scope that the thread is in.
     sites: Sites,
     labels: Labels,
     /// The label of the scope that the thread is in.
     label: LabelNumber,
-    sink: TensorSink,
-    /// Ops that [`begin_op`](Self::begin_op) and [`begin_nested`](Self::begin_nested) opened.
-    frames: Vec<Frame>,
+    pub(crate) sink: TensorSink,
     /// The extras of ops that are open.
     extras: Vec<RawExtra>,
+    /// Allocations are charged to its ops.
+    #[cfg(feature = "alloc")]
+    records_heap: bool,
 }
 
-/// An op that is open.
-#[derive(Debug, Clone, Copy)]
-struct OpenOp {
-    start: u64,
-    steps: Steps,
+/// An open op that does not end on the short path.
+#[derive(Debug)]
+struct Unusual {
+    id: OpId,
     words: OpWords,
     has_extra: bool,
-}
-
-/// An op that the recorder itself keeps open.
-#[derive(Debug)]
-struct Frame {
-    op: OpenOp,
     opened_by: OpenedBy,
+    /// Its row is written, but an op inside of it is open.
+    has_ended: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenedBy {
+    Guard,
     BeginOp,
     BeginNested,
 }
 
-/// A recording and how many frames are open in it, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place(u64);
-
-impl Place {
-    /// Differs between any two recordings, so that an op never ends in one it did not begin in.
-    fn of_generation(generation: u32) -> Place {
-        Place(u64::from(generation) << 32)
-    }
-
-    fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    fn depth(self) -> usize {
-        self.0 as u32 as usize
-    }
+/// An op that ends now.
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    start: u64,
+    end: u64,
+    steps: Steps,
+    has_extra: bool,
+    outcome: Outcome,
 }
 
 impl Recorder {
     /// A recorder that belongs to no session.
     pub fn with_clock(mut clock: Clock, thread: Option<u64>) -> Recorder {
         let mut recorder = Recorder::idle();
-        recorder.target = Some(Target::of_its_own(clock.base(), thread));
+        recorder.target = Some(Box::new(Target::of_its_own(clock.base(), thread)));
         recorder.clock = clock;
-        recorder.place = Place::of_generation(crate::engine::state::new_generation());
+        recorder.next_id = first_id();
         recorder
     }
 
@@ -102,9 +107,11 @@ impl Recorder {
     pub const fn idle() -> Recorder {
         Recorder {
             seen: 0,
-            next_step: 0,
-            place: Place(0),
-            parent: NO_PARENT,
+            is_gone: false,
+            next_id: Cell::new(0),
+            open: OpenOps::new(),
+            unusual: Vec::new(),
+            suspended: Vec::new(),
             link: None,
             clock: Clock::stopped(),
             target: None,
@@ -112,21 +119,29 @@ impl Recorder {
             labels: Labels::new(),
             label: NO_LABEL,
             sink: TensorSink::new(),
-            frames: Vec::new(),
             extras: Vec::new(),
+            #[cfg(feature = "alloc")]
+            records_heap: false,
         }
     }
 
     /// Makes this the recorder of a thread in a session, or of nothing.
-    pub(crate) fn attach(&mut self, session: Option<crate::engine::state::Running>) {
+    pub(crate) fn attach(&mut self, session: Option<state::Running>) {
         *self = Recorder {
             seen: self.seen,
+            is_gone: self.is_gone,
             ..Recorder::idle()
         };
         if let Some(running) = session {
             self.clock = running.clock.clone();
-            self.target = Some(Target::of_session(running));
-            self.place = Place::of_generation(crate::engine::state::new_generation());
+            let target = Box::new(Target::of_session(running));
+            self.open.publish_in(target.open_slot());
+            self.target = Some(target);
+            #[cfg(feature = "alloc")]
+            {
+                self.records_heap = self.has_heap();
+            }
+            self.next_id = first_id();
         }
     }
 
@@ -141,7 +156,9 @@ impl Recorder {
 
     /// Whether it records for itself, whatever sessions there are.
     pub(crate) fn is_its_own(&self) -> bool {
-        self.target.as_ref().is_some_and(Target::is_its_own)
+        self.target
+            .as_ref()
+            .is_some_and(|target| target.is_its_own())
     }
 
     #[inline]
@@ -150,66 +167,12 @@ impl Recorder {
     }
 
     pub fn session(&self) -> Option<&Arc<Shared>> {
-        self.target.as_ref().map(Target::shared)
-    }
-
-    /// Begins an op. Ends the previous one if `begin_op` opened it and it is still open.
-    pub fn begin_op(&mut self, operation: impl Into<String>) {
-        if self.innermost() == Some(OpenedBy::BeginOp) {
-            self.end_op();
-        }
-        self.open_frame(operation.into(), OpenedBy::BeginOp);
-    }
-
-    /// Ends the innermost op with the shapes of its inputs and its output. Does nothing when no op is
-    /// open that `begin_op` or [`begin_nested`](Self::begin_nested) opened, or when a function with
-    /// `#[traced_op]` runs inside of it.
-    pub fn end_op_with_shapes(&mut self, input_shapes: &[Vec<usize>], output_shape: &[usize]) {
-        self.end_frame(Outcome::Ok, |sink| {
-            sink.begin_inputs();
-            for dims in input_shapes {
-                sink.tensor(dims, DType::Unknown, Device::Unknown);
-            }
-            sink.begin_outputs();
-            sink.tensor(output_shape, DType::Unknown, Device::Unknown);
-        });
-    }
-
-    /// Ends the innermost op without shapes: its output counts as a scalar, as it does when
-    /// [`end_op_with_shapes`](Self::end_op_with_shapes) is given none.
-    pub fn end_op(&mut self) {
-        self.end_op_with_shapes(&[], &[]);
-    }
-
-    /// Begins an op inside of the innermost open one, which stays open.
-    pub fn begin_nested(&mut self, operation: impl Into<String>) {
-        self.open_frame(operation.into(), OpenedBy::BeginNested);
-    }
-
-    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
-    /// left open inside of it. Does nothing when there is none.
-    pub fn end_nested(&mut self) {
-        let below = self
-            .frames
-            .len()
-            .checked_sub(2)
-            .map(|index| self.frames[index].opened_by);
-        if self.innermost() == Some(OpenedBy::BeginOp) && below == Some(OpenedBy::BeginNested) {
-            self.end_op();
-        }
-        if self.innermost() == Some(OpenedBy::BeginNested) {
-            self.end_frame(Outcome::Ok, |_| {});
-        }
-    }
-
-    /// How many ops `begin_op` and `begin_nested` keep open.
-    pub fn depth(&self) -> usize {
-        self.frames.len()
+        self.target.as_ref().map(|target| target.shared())
     }
 
     /// A number that differs between any two recordings of the process.
     pub fn generation(&self) -> u32 {
-        self.place.generation()
+        (self.next_id.get() >> 32) as u32
     }
 
     /// A copy of this thread's rows past the first so many, in the order in which they ended.
@@ -224,62 +187,22 @@ impl Recorder {
         Some(self.target.take()?.into_rows(&self.clock))
     }
 
-    /// Ends what `begin_op` and `begin_nested` left open as [`Outcome::Unfinished`].
-    pub fn end_unfinished(&mut self) {
-        self.end_frames_above(0, Outcome::Unfinished);
+    /// Ops of this thread that have begun and not ended.
+    pub fn open_ops(&self) -> u64 {
+        let open = (1..=self.open.len()).filter_map(|index| self.open.get(index));
+        (open.filter(|op| op.is_op()).count() + self.suspended.len()) as u64
     }
 
-    /// Ends what `begin_op` and `begin_nested` left open, down to the first `depth`.
-    pub fn end_frames_above(&mut self, depth: usize, outcome: Outcome) {
-        while self.frames.len() > depth {
-            // Whatever a guard keeps open above it ends later, or never.
-            self.parent = self
-                .frames
-                .last()
-                .map_or(NO_PARENT, |frame| frame.op.steps.step());
-            match self.innermost() {
-                Some(OpenedBy::BeginOp) if outcome == Outcome::Ok => self.end_op(),
-                _ => self.end_frame(outcome, |_| {}),
-            }
-        }
+    /// Frees what the recorder of a finished session still holds.
+    pub fn detach(&mut self) {
+        self.attach(None);
     }
 
-    /// The method that opened the innermost op, if the recorder itself keeps it open.
-    fn innermost(&self) -> Option<OpenedBy> {
-        let frame = self.frames.last()?;
-        (frame.op.steps.step() == self.parent).then_some(frame.opened_by)
-    }
-
-    fn open_frame(&mut self, operation: String, opened_by: OpenedBy) {
-        let Some(target) = &mut self.target else {
-            return;
-        };
-        if target.is_careful() && is_exhausted(self.next_step) {
-            return target.drop_row();
-        }
-        let op = target.number_of(operation);
-        let number = if self.label == NO_LABEL {
-            op
-        } else {
-            labelled(&mut self.labels, target, op, self.label)
-        };
-        let base = self.sink.begin(number);
-        let op = self.open(base);
-        self.frames.push(Frame { op, opened_by });
-        self.place.0 += 1;
-    }
-
-    fn end_frame(&mut self, outcome: Outcome, describe: impl FnOnce(&mut TensorSink)) {
-        if self.innermost().is_none() {
-            return;
-        }
-        let end = self.now();
-        if let Some(frame) = self.frames.pop() {
-            self.place.0 -= 1;
-            self.sink.rewind(frame.op.words);
-            self.sink.begin_outputs();
-            describe(&mut self.sink);
-            self.close(&frame.op, end, outcome);
+    /// Counts an op that runs after the recorder of its thread was freed.
+    #[cold]
+    fn count_if_gone(&self) {
+        if self.is_gone {
+            state::count_unreachable();
         }
     }
 
@@ -288,29 +211,130 @@ impl Recorder {
         self.clock.now()
     }
 
-    /// Opens an op whose inputs have been described since `base`. The start is stamped last:
-    /// describing a large tensor is our cost, not the op's.
-    #[inline]
-    fn open(&mut self, base: u32) -> OpenOp {
-        let step = self.next_step as u32;
-        self.next_step += 1;
-        let parent = std::mem::replace(&mut self.parent, step);
-        let mut has_extra = false;
-        if self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some()) {
-            has_extra = true;
-            self.open_extra(step, parent);
-        }
-        let (words, steps) = (self.sink.op_words(base), Steps::new(step, parent));
-        OpenOp {
-            start: self.now(),
-            steps,
-            words,
-            has_extra,
+    /// For which value of `STATE` ops may take the short path; [`CLOSED`] if there is something that it does not know.
+    pub(crate) fn phase(&self) -> u32 {
+        let needs_extra = self.link.is_some() && self.open.innermost_step() == NO_PARENT;
+        if self.is_plain() && !needs_extra {
+            self.seen
+        } else {
+            CLOSED
         }
     }
 
-    #[cold]
-    #[inline(never)]
+    /// Whether every op is recorded, and no more than its row, by a clock that the short path can read.
+    fn is_plain(&self) -> bool {
+        #[cfg(feature = "alloc")]
+        if self.records_heap {
+            return false;
+        }
+        self.clock.is_shared()
+            && self
+                .target
+                .as_ref()
+                .is_some_and(|target| !target.is_careful())
+    }
+
+    /// How many ops have begun.
+    fn next_step(&self) -> u64 {
+        u64::from(self.next_id.get() as u32)
+    }
+
+    /// The label of an op that begins.
+    #[inline]
+    fn label_of(&mut self, inputs: &mut impl Describe) -> Option<LabelNumber> {
+        let Some(target) = self.target.as_ref() else {
+            self.count_if_gone();
+            return None;
+        };
+        let (labels, scope) = (&mut self.labels, self.label);
+        let room = &target.shared().room;
+        let label = inputs.label(|text| labels.number(scope, text, room));
+        Some(label.unwrap_or(scope))
+    }
+
+    /// Lets the inputs of an op describe themselves; none if the op is not recorded.
+    fn begin_words(&mut self, site: Site, label: LabelNumber, inputs: impl Describe) -> Option<()> {
+        let (scope, next_step) = (self.label, self.next_step());
+        let (labels, target) = (&mut self.labels, self.target.as_mut()?);
+        let (elsewhere, path) = labels.sites_and_path(label);
+        let sites = if label == scope {
+            Some(&mut self.sites)
+        } else {
+            elsewhere
+        };
+        let known = sites
+            .as_ref()
+            .and_then(|sites| sites.at_first_look(site.key()));
+        let op = match known {
+            Some(op) => op,
+            None => number_of_site(sites, target, &self.sink, (site, path)),
+        };
+        if op == FILTERED || (target.is_careful() && target.leaves_out(op, next_step)) {
+            return None;
+        }
+        self.sink.begin(op);
+        inputs.describe(&mut self.sink);
+        Some(())
+    }
+
+    /// Opens an op whose inputs have been described. The start is stamped last: describing a large tensor is our cost,
+    /// not the op's.
+    fn open_op(&mut self, opened_by: OpenedBy) -> OpId {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        let (step, parent) = (id as u32, self.open.innermost_step());
+        let has_extra = self.sink.has_meta() || (parent == NO_PARENT && self.link.is_some());
+        if has_extra {
+            self.open_extra(step, parent);
+        }
+        #[cfg(feature = "alloc")]
+        if self.records_heap {
+            self.enter_heap(step);
+        }
+        let words = self.sink.op_words();
+        let is_usual =
+            opened_by == OpenedBy::Guard && words.at != NOWHERE && !has_extra && self.is_plain();
+        if !is_usual {
+            self.unusual.push(Unusual {
+                id,
+                words,
+                has_extra,
+                opened_by,
+                has_ended: false,
+            });
+        }
+        let signature = self.signature_of_inputs();
+        let (expected, start) = (self.sink.expected(words), self.clock.now());
+        self.put_open(id, |op| {
+            op.at.set(words.at);
+            op.expected.set(expected);
+            op.start.set(start);
+            if !is_usual {
+                op.make_unusual();
+            }
+        });
+        if let Some(signature) = signature {
+            self.open.publish(facts(0, signature, Outcome::Ok));
+        }
+        id
+    }
+
+    /// The signature of the inputs that have been described, if open ops are published.
+    fn signature_of_inputs(&mut self) -> Option<u32> {
+        let target = self.target.as_ref().filter(|_| self.open.is_published())?;
+        self.sink.number_of_inputs(target.shared())
+    }
+
+    fn put_open(&mut self, id: OpId, set: impl FnOnce(&OpenOp)) {
+        if self.open.next().is_none() {
+            self.open.grow();
+        }
+        if let Some((op, index)) = self.open.next() {
+            self.open.open((op, index), id);
+            set(op);
+        }
+    }
+
     fn open_extra(&mut self, step: u32, parent: u32) {
         self.extras.push(RawExtra {
             step,
@@ -320,34 +344,137 @@ impl Recorder {
         });
     }
 
-    /// Appends an op whose inputs and outputs have been described.
-    #[inline(never)]
-    fn close(&mut self, op: &OpenOp, end: u64, outcome: Outcome) {
-        self.close_inline(op, end, outcome);
+    /// How far an open op has been described.
+    fn words_of(&self, index: usize) -> OpWords {
+        let Some(op) = self.open.get(index) else {
+            return OpWords::known(NOWHERE, 0);
+        };
+        let unusual = self.unusual.iter().rfind(|unusual| unusual.id == op.id());
+        unusual.map_or_else(
+            || OpWords::known(op.at.get(), self.words_below(op.step())),
+            |unusual| unusual.words,
+        )
     }
 
-    /// The same inlined, for the hot path.
-    #[allow(clippy::inline_always, reason = "the call would cost a fifth of an op")]
-    #[inline(always)]
-    fn close_inline(&mut self, op: &OpenOp, end: u64, outcome: Outcome) {
-        self.parent = op.steps.parent();
+    /// Top of the words of the ops that are open and began before this step.
+    fn words_below(&self, step: u32) -> u32 {
+        let below = self
+            .unusual
+            .iter()
+            .filter(|unusual| (unusual.id as u32) < step);
+        below.map(|unusual| unusual.words.top()).max().unwrap_or(0)
+    }
+
+    /// Continues to describe an open op.
+    fn resume(&mut self, index: usize) {
+        let words = self.words_of(index);
+        self.sink.resume(words);
+        if index < self.open.len() {
+            // It ends before the ops inside of it, whose words are above.
+            let words = self.sink.take_words();
+            self.sink.set_top(self.words_below(NO_PARENT));
+            self.sink.restore(&words);
+        }
+    }
+
+    /// Appends an op whose inputs and outputs have been described, and removes it from the open ones.
+    fn close(&mut self, index: usize, end: u64, outcome: Outcome) {
+        let Some(op) = self.open.get(index) else {
+            return;
+        };
+        let id = op.id();
+        let (start, steps) = (
+            op.start.get(),
+            Steps::new(op.step(), self.open.step(index - 1)),
+        );
+        #[cfg(feature = "alloc")]
+        if self.records_heap {
+            crate::engine::heap::leave(steps.step());
+        }
+        let unusual = self.unusual.iter().rposition(|unusual| unusual.id == id);
+        let has_extra = unusual.is_some_and(|at| self.unusual[at].has_extra);
+        self.append(Ending {
+            start,
+            end,
+            steps,
+            has_extra,
+            outcome,
+        });
+        if index == self.open.len() {
+            if let Some(at) = unusual {
+                self.unusual.remove(at);
+            }
+            self.open.pop();
+            self.pop_ended();
+        } else {
+            self.keep_ended(index, unusual);
+        }
+        self.sink.set_top(self.words_below(NO_PARENT));
+    }
+
+    /// Keeps an op that ended before one inside of it among the open ones, until that ends too.
+    #[cold]
+    fn keep_ended(&mut self, index: usize, unusual: Option<usize>) {
+        if let Some(at) = unusual {
+            self.unusual.remove(at);
+        }
+        if let Some(op) = self.open.get(index) {
+            op.make_unusual();
+            self.unusual.push(Unusual {
+                id: op.id(),
+                words: OpWords::known(NOWHERE, 0),
+                has_extra: false,
+                opened_by: OpenedBy::Guard,
+                has_ended: true,
+            });
+        }
+        if let Some(inside) = self.open.get(index + 1) {
+            inside.make_unusual();
+        }
+    }
+
+    /// Removes ops that ended before one inside of them, which is gone now.
+    fn pop_ended(&mut self) {
+        while let Some(op) = self.open.get(self.open.len())
+            && op.is_unusual()
+            && let Some(at) = self
+                .unusual
+                .iter()
+                .rposition(|unusual| unusual.id == op.id() && unusual.has_ended)
+        {
+            self.unusual.remove(at);
+            self.open.pop();
+        }
+    }
+
+    /// Appends the row of an op whose inputs and outputs have been described.
+    fn append(&mut self, op: Ending) {
         let Some(target) = &mut self.target else {
             return;
         };
-        let Some(signature) = self.sink.number(op.words, target.shared()) else {
+        let Some(signature) = self.sink.number(target.shared()) else {
             return self.drop_op(op);
         };
-        let outcome = if self.sink.has_failed() {
-            Outcome::Error
+        let outcome = if self.sink.is_unusual() {
+            unusual_outcome(&mut self.sink, target.shared(), signature, op.outcome)
         } else {
-            outcome
+            op.outcome
         };
-        let duration = end.saturating_sub(op.start);
+        let duration = op.end.saturating_sub(op.start);
         if target.is_careful() && target.is_too_short(duration) {
             return self.forget_extra(op);
         }
         if op.has_extra || duration >= LONG_DURATION {
-            self.push_with_extra(op, duration, signature, outcome);
+            let mut extra = take_extra(&mut self.extras, op.steps.step());
+            extra.duration = Some(duration);
+            if extra.meta.iter().any(|(key, _)| is_failure(key)) {
+                let shared = target.shared();
+                shared
+                    .failures
+                    .take_from(&mut extra.meta, signature, &shared.signatures);
+            }
+            let facts = facts_with_extra(duration, signature, outcome);
+            target.push_with_extra([op.start, facts, op.steps.0], extra);
         } else {
             let facts = facts(duration, signature, outcome);
             target.push([op.start, facts, op.steps.0]);
@@ -356,62 +483,71 @@ impl Recorder {
 
     /// Counts an op whose signature did not fit.
     #[cold]
-    #[inline(never)]
-    fn drop_op(&mut self, op: &OpenOp) {
+    fn drop_op(&mut self, op: Ending) {
         self.forget_extra(op);
         if let Some(target) = &mut self.target {
             target.drop_row();
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn forget_extra(&mut self, op: &OpenOp) {
+    fn forget_extra(&mut self, op: Ending) {
         if op.has_extra {
             take_extra(&mut self.extras, op.steps.step());
         }
     }
-
-    /// Appends one of the few rows that have an extra.
-    #[cold]
-    #[inline(never)]
-    fn push_with_extra(&mut self, op: &OpenOp, duration: u64, signature: u32, outcome: Outcome) {
-        let extra = take_extra(&mut self.extras, op.steps.step());
-        if let Some(target) = &mut self.target {
-            let facts = facts_with_extra(duration, signature, outcome);
-            let extra = RawExtra {
-                duration: Some(duration),
-                ..extra
-            };
-            target.push_with_extra([op.start, facts, op.steps.0], extra);
-        }
-    }
 }
 
-/// The number of an op with a label.
-#[inline]
-fn labelled(labels: &mut Labels, target: &Target, op: u32, label: LabelNumber) -> u32 {
-    match labels.op(op, label) {
-        Some(number) => number,
-        None => new_labelled(labels, target, op, label),
-    }
+/// The id of the first op of a recording.
+fn first_id() -> Cell<OpId> {
+    Cell::new(u64::from(state::new_generation()) << 32)
 }
 
+/// The number of the op of a site with a label, which the thread does not know, or not at first look.
 #[cold]
 #[inline(never)]
-fn new_labelled(labels: &mut Labels, target: &Target, op: u32, label: LabelNumber) -> u32 {
-    if op == FILTERED {
-        return FILTERED;
-    }
-    if op == REFUSED || label == REFUSED_LABEL {
+fn number_of_site(
+    sites: Option<&mut Sites>,
+    target: &Target,
+    sink: &TensorSink,
+    (site, label): (Site, &str),
+) -> u32 {
+    let Some(sites) = sites else {
         return REFUSED;
+    };
+    let key = site.key();
+    let op = sites.find(key).unwrap_or_else(|| {
+        let op = target.number_of_site(site, label);
+        if op != REFUSED {
+            sites.add(key, op);
+        }
+        op
+    });
+    if op == FILTERED || sink.latest_of(op).is_some_and(|latest| latest.at != 0) {
+        sites.show(key);
     }
-    let shared = target.shared();
-    let number = shared
-        .signatures
-        .labelled(op, labels.path(label), &shared.room);
-    labels.add_op(op, label, number, &shared.room);
-    number
+    op
+}
+
+/// The outcome of an op whose result is an error, or whose outputs could not be described.
+#[cold]
+#[inline(never)]
+fn unusual_outcome(
+    sink: &mut TensorSink,
+    shared: &Shared,
+    signature: u32,
+    outcome: Outcome,
+) -> Outcome {
+    let mut meta = sink.take_meta();
+    if !meta.is_empty() {
+        shared
+            .failures
+            .take_from(&mut meta, signature, &shared.signatures);
+    }
+    if sink.has_failed() {
+        Outcome::Error
+    } else {
+        outcome
+    }
 }
 
 fn take_extra(extras: &mut Vec<RawExtra>, step: u32) -> RawExtra {

@@ -1,59 +1,81 @@
 //! Ops whose parent is on another thread, and ops that continue across `.await`.
 
-use super::{OpenOp, Recorder, labelled};
+use super::{Ending, OpenOp, Recorder};
 use crate::Outcome;
 use crate::describe::Describe;
 use crate::engine::chunk::{NO_PARENT, Steps};
-use crate::engine::labels::{LabelNumber, NO_LABEL};
-use crate::engine::rows::{OpRef, RawExtra};
+use crate::engine::labels::LabelNumber;
+use crate::engine::rows::{Meta, OpRef, RawExtra};
 use crate::engine::site::Site;
 
 impl Recorder {
     /// The innermost open op, as other threads may refer to it.
     pub(crate) fn current(&self) -> Option<OpRef> {
         let target = self.target.as_ref()?;
-        if self.parent == NO_PARENT {
-            return self.link;
+        match self.open.innermost_step() {
+            NO_PARENT => self.link,
+            step => Some(OpRef::OnThread {
+                uid: target.uid(),
+                step,
+            }),
         }
-        Some(OpRef::OnThread {
-            uid: target.uid(),
-            step: self.parent,
-        })
     }
 
     /// Puts `op` around what begins next; give the result to [`unlink`](Self::unlink).
-    pub(crate) fn link(&mut self, op: Option<OpRef>) -> Linked {
-        let linked = Linked {
-            parent: self.parent,
-            link: self.link,
-            generation: self.place.generation(),
-        };
-        self.parent = NO_PARENT;
-        self.link = op;
-        linked
+    pub(crate) fn link(&mut self, op: Option<OpRef>, heap_context: u16) -> Linked {
+        let id = u64::from(self.generation()) << 32 | u64::from(NO_PARENT);
+        self.put_open(id, OpenOp::make_unusual);
+        #[cfg(not(feature = "alloc"))]
+        let _ = heap_context;
+        Linked {
+            #[cfg(feature = "alloc")]
+            heap_depth: self
+                .records_heap
+                .then(|| crate::engine::heap::adopt(heap_context)),
+            index: self.open.len(),
+            link: std::mem::replace(&mut self.link, op),
+            generation: self.generation(),
+        }
     }
 
     pub(crate) fn unlink(&mut self, linked: Linked) {
-        if linked.generation == self.place.generation() {
-            self.parent = linked.parent;
+        if linked.generation == self.generation() && linked.index <= self.open.len() {
+            #[cfg(feature = "alloc")]
+            if let Some(depth) = linked.heap_depth {
+                crate::engine::heap::give_back(depth);
+            }
+            self.suspend_inside(linked.index - 1);
+            self.pop_ended();
             self.link = linked.link;
         }
+    }
+
+    /// The label of the scope that the thread is in; empty outside of all.
+    pub(crate) fn label_path(&self) -> &str {
+        self.labels.path(self.label)
     }
 
     /// Enters the scope of a label; give the result to [`leave_label`](Self::leave_label).
     pub(crate) fn enter_label(&mut self, text: &str) -> Option<LabelScope> {
         let target = self.target.as_ref()?;
         let label = self.labels.number(self.label, text, &target.shared().room);
+        let outer = self.label;
+        self.change_label(label);
         Some(LabelScope {
-            outer: std::mem::replace(&mut self.label, label),
-            generation: self.place.generation(),
+            outer,
+            generation: self.generation(),
         })
     }
 
     pub(crate) fn leave_label(&mut self, scope: LabelScope) {
-        if scope.generation == self.place.generation() {
-            self.label = scope.outer;
+        if scope.generation == self.generation() {
+            self.change_label(scope.outer);
         }
+    }
+
+    fn change_label(&mut self, label: LabelNumber) {
+        let outer = std::mem::replace(&mut self.label, label);
+        self.labels.exchange_sites(&mut self.sites, outer, label);
     }
 
     /// Describes the inputs of a task that is not on this thread's stack; none when it is not recorded.
@@ -62,57 +84,42 @@ impl Recorder {
         site: Site,
         mut inputs: impl Describe,
     ) -> Option<(Vec<usize>, Meta)> {
-        let target = self.target.as_mut()?;
-        let mut op = target.number_of_site(&mut self.sites, site.name, site.kind);
-        let (labels, scope) = (&mut self.labels, self.label);
-        let label = inputs
-            .label(|text| labels.number(scope, text, &target.shared().room))
-            .unwrap_or(scope);
-        if label != NO_LABEL {
-            op = labelled(labels, target, op, label);
-        }
-        if target.is_careful() && target.leaves_out(op, self.next_step) {
-            return None;
-        }
-        let base = self.sink.begin(op);
-        self.sink.describe(base, inputs);
-        Some((self.sink.take_words(base), self.sink.take_meta()))
+        let label = self.label_of(&mut inputs)?;
+        self.begin_words(site, label, inputs)?;
+        Some((self.sink.take_words(), self.sink.take_meta()))
     }
 
-    /// Describes the outputs of a task after the words of its inputs. Returns where its words begin.
-    pub(crate) fn describe_outputs(&mut self, words: &[usize], outputs: impl Describe) -> u32 {
-        let base = self.sink.restore(words);
+    /// Describes the outputs of a task after the words of its inputs.
+    pub(crate) fn describe_outputs(&mut self, words: &[usize], outputs: impl Describe) {
+        self.sink.restore(words);
         self.sink.begin_outputs();
-        self.sink.describe(base, outputs);
-        base
+        outputs.describe(&mut self.sink);
     }
 
     /// Appends a task that has ended on this thread, and whose outputs have been described.
     pub(crate) fn end_task(&mut self, task: EndedTask) {
-        let around = self.parent;
-        let step = self.next_step as u32;
-        self.next_step += 1;
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        let step = id as u32;
         self.extras.push(RawExtra { step, ..task.extra });
-        let op = OpenOp {
+        self.append(Ending {
             start: task.start,
+            end: task.end,
             steps: Steps::new(step, NO_PARENT),
-            words: self.sink.op_words(task.base),
             has_extra: true,
-        };
-        self.close(&op, task.end, task.outcome);
-        self.parent = around;
+            outcome: task.outcome,
+        });
     }
 }
 
-/// Keys and values of `meta(…)`.
-type Meta = Vec<(&'static str, String)>;
-
-/// Parent and link before [`Recorder::link`].
+/// The link before [`Recorder::link`], and where that is among the open ops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Linked {
-    parent: u32,
+    index: usize,
     link: Option<OpRef>,
     generation: u32,
+    #[cfg(feature = "alloc")]
+    heap_depth: Option<usize>,
 }
 
 /// The label before [`Recorder::enter_label`].
@@ -124,8 +131,6 @@ pub(crate) struct LabelScope {
 
 /// A task that has run to its end, or been dropped before.
 pub(crate) struct EndedTask {
-    /// Where its words begin.
-    pub(crate) base: u32,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) outcome: Outcome,

@@ -103,7 +103,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
         Form::Opaque(ty) => {
             let begin = begin(op, Flow::Sync);
             let run = run(op, ty);
-            let sync = sync_closure(op);
+            let sync = sync_closure(op, &hygienic!(Op));
             let outputs = outputs_of_reference(op);
             hygienic! {
                 let op = #begin;
@@ -113,7 +113,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
         Form::Future => {
             let begin = begin(op, Flow::Deferred);
             let run = run(op, &quote!(_));
-            let sync = sync_closure(op);
+            let sync = sync_closure(op, &hygienic!(AsyncOp));
             let outputs = outputs_of_reference(op);
             hygienic! {
                 let op = #begin;
@@ -123,7 +123,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
         Form::BoxedFuture(ty) => {
             let begin = begin(op, Flow::Deferred);
             let run = run(op, ty);
-            let sync = sync_closure(op);
+            let sync = sync_closure(op, &hygienic!(AsyncOp));
             let outputs = outputs_of_reference(op);
             hygienic! {
                 let op = #begin;
@@ -216,6 +216,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
         Some(_) => outputs(op, &Outcome::value()),
         None => outputs(op, &Outcome::unit()),
     };
+    let mutable = sync.as_ref().map(|_| hygienic!(mut));
     let (binding, result) = match ty {
         Some(_) => (hygienic!(result), Some(hygienic!(result))),
         None => (hygienic!(_), None),
@@ -224,7 +225,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
         #returns
         #before
         #begin
-        let (op, #binding) = #run.await;
+        let (#mutable op, #binding) = #run.await;
         #sync
         #private::AsyncOp::end(op, #outputs);
         #result
@@ -281,13 +282,15 @@ fn sync(op: &OpPlan) -> Option<TokenStream> {
     } else {
         hygienic!(Op)
     };
-    Some(hygienic!(if #private::#ty::is_recording(&op) { let _ = #sync; }))
+    Some(hygienic!(if #private::#ty::begin_sync(&mut op) { let _ = #sync; }))
 }
 
-fn sync_closure(op: &OpPlan) -> TokenStream {
+/// The same as a closure that gets the op: an `Op` or an `AsyncOp`.
+fn sync_closure(op: &OpPlan, ty: &TokenStream) -> TokenStream {
+    let private = &op.private;
     if let Some(sync) = &op.sync {
-        hygienic!(|| { let _ = #sync; })
+        hygienic!(|op| if #private::#ty::begin_sync(op) { let _ = #sync; })
     } else {
-        hygienic!(|| {})
+        hygienic!(|_| {})
     }
 }

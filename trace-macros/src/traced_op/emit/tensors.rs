@@ -42,22 +42,22 @@ fn unlabelled_inputs(op: &OpPlan) -> TokenStream {
                 hygienic!(#private::Device::#family(#number))
             }
             Device::Named(name) => hygienic!(#private::Device::named(#name)),
-            Device::Expression(device) => hygienic!(#device),
+            Device::Expression(device) => hygienic!(#private::device(#device)),
         };
-        hygienic!(sink.__device(#device);)
+        hygienic!(sink.__device(|| #device);)
     });
     let flops = op
         .flops
         .iter()
-        .map(|flops| hygienic!(sink.__flops(#private::count(#flops));));
+        .map(|flops| hygienic!(sink.__flops(|| #private::count(#flops));));
     let bytes = op
         .bytes
         .iter()
-        .map(|bytes| hygienic!(sink.__bytes(#private::count(#bytes));));
+        .map(|bytes| hygienic!(sink.__bytes(|| #private::count(#bytes));));
     let meta = op.meta.iter().map(|meta| {
         let key = &meta.key;
         let value = reference(&meta.value);
-        hygienic!(sink.__meta(#key, #value);)
+        hygienic!(sink.__meta(#key, || #private::text(#value));)
     });
     hygienic!(#private::described_by(|sink| { #(#inputs)* #device #(#flops)* #(#bytes)* #(#meta)* }))
 }

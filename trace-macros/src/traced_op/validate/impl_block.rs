@@ -241,6 +241,7 @@ impl Options {
             sync,
             krate,
             block: _,
+            communication: _,
         } = self;
         name.is_some()
             || kind.is_some()

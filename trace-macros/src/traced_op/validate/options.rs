@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub(crate) flops: Option<Given<Expr>>,
     pub(crate) bytes: Option<Given<Expr>>,
     pub(crate) meta: Option<Given<Vec<Meta>>>,
+    /// `group`, `peer` and `tag`, until all options are read.
+    pub(super) communication: Vec<Given<Meta>>,
     pub(crate) sync: Option<Given<Rc<Expr>>>,
     pub(crate) krate: Option<Given<Rc<Path>>>,
     /// Given by the attribute of an `impl` to the attribute that it puts on a method; not for users.
@@ -64,10 +66,20 @@ pub(crate) struct Meta {
     pub(crate) value: Rc<Expr>,
 }
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 15] = [
     "name", "kind", "device", "label", "skip", "inputs", "output", "flops", "bytes", "meta",
-    "sync", "crate",
+    "group", "peer", "tag", "sync", "crate",
 ];
+
+/// The key of the metadata that an option about communication sets, and an example of its value.
+fn communication_key(option: &str) -> Option<(&'static str, &'static str)> {
+    match option {
+        "group" => Some(("process_group", "\"data parallel\"")),
+        "peer" => Some(("peer", "destination")),
+        "tag" => Some(("tag", "7")),
+        _ => None,
+    }
+}
 
 impl Options {
     pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Options {
@@ -90,6 +102,7 @@ impl Options {
         if let Err(error) = parser.parse2(tokens) {
             mistakes.add(error);
         }
+        options.add_communication();
         options
     }
 
@@ -115,6 +128,9 @@ impl Options {
             return Err(syn::Error::new(literal.span(), message));
         }
         let key = input.call(Ident::parse_any)?;
+        if let Some((name, example)) = communication_key(&key.to_string()) {
+            return self.parse_communication(input, mistakes, key, (name, example));
+        }
         let repeated = match key.to_string().as_str() {
             "name" => set(&mut self.name, key, value(input, "\"…\"")),
             "kind" => set(&mut self.kind, key, word(input, "compute")),
@@ -160,6 +176,52 @@ impl Options {
             mistakes.at(&key, format_args!("`{key}` is given twice; keep one"));
         }
         Ok(())
+    }
+}
+
+impl Options {
+    /// Reads `group`, `peer` or `tag`, which are metadata of an op that is communication.
+    fn parse_communication(
+        &mut self,
+        input: ParseStream<'_>,
+        mistakes: &mut Mistakes,
+        key: Ident,
+        (name, example): (&str, &str),
+    ) -> syn::Result<()> {
+        let value = shared(value(input, example))(&key)?;
+        if self.communication.iter().any(|one| one.value.key == name) {
+            mistakes.at(&key, format_args!("`{key}` is given twice; keep one"));
+            return Ok(());
+        }
+        let key_span = key.span();
+        self.communication.push(Given {
+            key,
+            value: Meta {
+                key: name.to_owned(),
+                key_span,
+                value,
+            },
+        });
+        Ok(())
+    }
+
+    /// Adds what [`parse_communication`](Self::parse_communication) read to the metadata, and the kind if none is given.
+    fn add_communication(&mut self) {
+        let Some(first) = self.communication.first() else {
+            return;
+        };
+        let key = first.key.clone();
+        let kind = Ident::new("communication", key.span());
+        self.kind.get_or_insert_with(|| Given {
+            key: key.clone(),
+            value: kind,
+        });
+        let meta = self.meta.get_or_insert_with(|| Given {
+            key,
+            value: Vec::new(),
+        });
+        meta.value
+            .extend(self.communication.drain(..).map(|one| one.value));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The critical path: the longest chain of work, and the waits that it crosses.
 
 use super::CausalModel;
-use super::lane::{LaneKind, Lanes};
+use super::lane::{LaneKind, Lanes, sync_span};
 use super::longest_chain::Link;
 use super::piece::Node;
 use super::wait::WaitFor;
@@ -123,7 +123,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         };
         let mut ops: HashMap<(&str, Option<&str>), (usize, u64)> = HashMap::new();
         for link in &self.path {
-            let (name, device) = self.name_and_device(link.node);
+            let (name, device) = (self.name(link.node), self.device_of(link.node, link.lane));
             let name = if name.is_empty() { OUTSIDE } else { name };
             let ns = link.length();
             add_ns(&mut path.length_ns, ns);
@@ -176,7 +176,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     pub fn critical_steps(&self) -> impl Iterator<Item = PathStep> {
         let before = std::iter::once(None).chain(self.path.iter().map(Some));
         before.zip(&self.path).map(|(before, link)| {
-            let (name, device) = self.name_and_device(link.node);
+            let (name, device) = (self.name(link.node), self.device_of(link.node, link.lane));
             let mut gap_ns = 0;
             let mut longest: Option<(u64, Gap)> = None;
             if let Some(before) = before {
@@ -207,16 +207,44 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         })
     }
 
-    /// The name of a node, and its device if that is not the host.
-    pub(super) fn name_and_device(&self, node: u32) -> (&'a str, Option<&'a str>) {
+    /// Entry, start and length in nanoseconds of each piece of the critical path that is part of an entry, in the
+    /// order of time. [`critical_steps`](Self::critical_steps) names the pieces too.
+    #[cfg(feature = "html")]
+    pub(crate) fn critical_entries(&self) -> impl Iterator<Item = (usize, i64, u64)> {
+        self.path
+            .iter()
+            .filter_map(|link| match Node::of(link.node, self.trace.entry_count()) {
+                Node::Entry(index) => Some((index, link.start, link.length())),
+                _ => None,
+            })
+    }
+
+    /// The name of a node; empty for what ran outside of ops.
+    pub(super) fn name(&self, node: u32) -> &'a str {
         match Node::of(node, self.trace.entry_count()) {
             Node::Entry(index) => {
                 let view = self.trace.view(index);
-                let device = view.device_id().filter(|_| is_accelerator(&view));
-                (view.operation(), device)
+                view.operation()
             }
-            Node::Call(number) => (self.calls.name(number), None),
-            Node::Nothing => ("", None),
+            Node::Call(number) => self.calls.name(number),
+            Node::Nothing => "",
+        }
+    }
+
+    /// The device on which a node ran; `None` for the host.
+    ///
+    /// An entry of a device on a host thread counts as that device's, unless it waited for the device: then its own
+    /// part is the launch.
+    fn device_of(&self, node: u32, lane: u32) -> Option<&'a str> {
+        let on = &self.lanes.all[lane as usize];
+        let Node::Entry(index) = Node::of(node, self.trace.entry_count()) else {
+            return None;
+        };
+        let view = self.trace.view(index);
+        let device = view.device_id().filter(|_| is_accelerator(&view));
+        match on.kind {
+            LaneKind::Device => device.or(on.device).or(on.name),
+            LaneKind::Host | LaneKind::Task => device.filter(|_| sync_span(&view).is_none()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
-use crate::model::{EntryView, TraceView};
+use crate::model::{EntryView, PauseKind, TraceView};
 use std::collections::{HashMap, HashSet};
 
 /// What a lane is.
@@ -57,6 +57,8 @@ pub(super) struct Lanes<'a> {
     /// By entry; [`NONE`] for entries without a start and for rows that repeat the time of others.
     of_entry: Vec<u32>,
     by_thread: HashMap<(Option<u32>, Option<u64>), u32>,
+    /// The lanes of devices that ops with the option `sync` waited for, by rank and device.
+    synchronised: HashMap<(Option<u32>, Option<&'a str>), u32>,
     /// How many ranks there are.
     ranks: usize,
 }
@@ -70,6 +72,7 @@ impl<'a> Lanes<'a> {
             all: Vec::new(),
             of_entry: Vec::with_capacity(trace.entry_count()),
             by_thread: HashMap::new(),
+            synchronised: HashMap::new(),
             ranks: 0,
         };
         let mut callers = HashSet::new();
@@ -103,6 +106,9 @@ impl<'a> Lanes<'a> {
             lanes
                 .of_entry
                 .push(if lane == REPEATED { NONE } else { lane });
+            if sync_span(&view).is_some() {
+                lanes.synchronised(&view);
+            }
         }
         for key in callers {
             lanes.by_thread.entry(key).or_insert_with(|| {
@@ -184,6 +190,41 @@ impl<'a> Lanes<'a> {
         self.all.len() as u32 - 1
     }
 
+    fn synchronised(&mut self, view: &EntryView<'a>) {
+        let device = view.device_id().filter(|_| is_accelerator(view));
+        let key = (view.rank(), device);
+        self.synchronised.entry(key).or_insert_with(|| {
+            self.all.push(Lane {
+                kind: LaneKind::Device,
+                rank: key.0,
+                thread: None,
+                device,
+                name: Some(device.unwrap_or("device")),
+            });
+            self.all.len() as u32 - 1
+        });
+    }
+
+    /// The lane of the device that an op with the option `sync` waited for, and when it waited.
+    pub(super) fn sync_of(&self, view: &EntryView<'a>) -> Option<(u32, i64, i64)> {
+        let (start, end) = sync_span(view)?;
+        let device = view.device_id().filter(|_| is_accelerator(view));
+        let lane = self.synchronised.get(&(view.rank(), device))?;
+        Some((*lane, start, end))
+    }
+
+    /// The lanes of devices that ops with the option `sync` waited for.
+    pub(super) fn synchronised_lanes(&self) -> Vec<u32> {
+        let mut lanes: Vec<u32> = self.synchronised.values().copied().collect();
+        lanes.sort_unstable();
+        lanes
+    }
+
+    /// True if some op has the option `sync`.
+    pub(super) fn synchronises(&self) -> bool {
+        !self.synchronised.is_empty()
+    }
+
     /// The lane of an entry; `None` for entries that are not in the model.
     pub(super) fn of_entry(&self, index: usize) -> Option<u32> {
         self.of_entry
@@ -220,4 +261,14 @@ impl<'a> Lanes<'a> {
             _ => label,
         }
     }
+}
+
+/// When an op ran the expression of its option `sync`: it waited for its device.
+pub(super) fn sync_span(view: &EntryView<'_>) -> Option<(i64, i64)> {
+    let mut pauses = view.pauses().iter();
+    let pause = pauses.find(|pause| pause.kind == PauseKind::Sync)?;
+    let (first, last) = view.start_ns().zip(view.end_ns())?;
+    let start = first.saturating_add_unsigned(pause.start_ns).min(last);
+    let end = start.saturating_add_unsigned(pause.length_ns).min(last);
+    (start < end).then_some((start, end))
 }

@@ -88,7 +88,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
                 continue;
             };
             add_ns(&mut waiting, piece.length());
-            let (operation, _) = self.name_and_device(piece.node);
+            let operation = self.name(piece.node);
             let sum = waits.entry((target, operation)).or_insert((0, u32::MAX, 0));
             add_ns(&mut sum.0, piece.length());
             sum.2 += usize::from(sum.1 != piece.wait);

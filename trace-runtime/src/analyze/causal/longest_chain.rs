@@ -219,6 +219,7 @@ impl Walk<'_> {
             chain = segment.map_or_else(Chain::default, |segment| segment.before);
         }
         links.reverse();
+        links.shrink_to_fit();
         links
     }
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `sync` | launch → device work; host waits at synchronisations and blocking copies; stream waits for events |
 //! | `thread` | work handed to another thread and the wait for it; the backward pass on its own thread |
-//! | `rank` | collectives among the ranks of their process group; send ↔ receive |
+//! | `meeting`, `rank` | collectives among the ranks of their process group; send ↔ receive |
 //!
 //! The order of a lane's own pieces is part of the model without being listed. Nothing here assumes a profiler:
 //! names of runtime calls are recognised by their parts, and what a trace lacks is in [`CausalModel::missing`].
@@ -15,38 +15,53 @@
 mod call;
 mod critical_path;
 mod edge;
+mod host_work;
 mod idle;
+mod idle_causes;
 mod lane;
 mod lane_time;
 mod launch_summary;
 mod longest_chain;
+mod meeting;
+mod node_names;
 mod piece;
 mod rank;
+mod rank_time;
 mod sync;
 mod task_time;
 mod thread;
 mod wait;
+mod wait_state;
+mod what_if;
 mod work;
 
 pub use critical_path::{CriticalOp, CriticalPath, Crossed, PathStep};
+pub(crate) use host_work::DeviceWait;
+pub(crate) use idle::IdleTimes;
 pub use idle::{DeviceIdle, IdleCause, IdleClass, StreamIdle};
 pub use lane::LaneKind;
 pub use lane_time::{LaneTime, LaneWait};
 pub use launch_summary::LaunchSummary;
+pub use rank::WaitClass;
+pub use rank_time::RankTime;
 pub use task_time::{TaskTime, task_times};
+pub use wait_state::{Blame, WaitState, WaitStates, WaitSum};
+pub use what_if::{Heatmap, JobTime, Part, Scenario, Slowdown, Usual, WhatIf};
 
 use super::forest::NONE;
 use super::own_time::TaskTimes;
 use crate::model::TraceView;
 use call::Calls;
-use edge::Found;
+use edge::{Edge, Found};
 use lane::Lanes;
 use longest_chain::Link;
+pub(in crate::analyze) use meeting::{Meeting, MeetingClass, Meetings};
 use piece::Piece;
+use rank::RankWait;
 use std::collections::HashMap;
 use sync::{StreamWait, Syncs};
 use wait::{Wait, WaitFor};
-use work::DeviceWork;
+use work::{DeviceWork, Work};
 
 /// What waited for what in a trace. Built once; every answer is taken from it.
 ///
@@ -77,6 +92,12 @@ pub struct CausalModel<'a, T: ?Sized> {
     /// By lane.
     pieces: Vec<Vec<Piece>>,
     waits: Vec<Wait>,
+    /// Without those between ranks, which follow from the meetings.
+    edges: Vec<Edge>,
+    /// How many lanes those edges know.
+    edge_lanes: u32,
+    meetings: Meetings,
+    rank_waits: Vec<RankWait>,
     work: DeviceWork,
     calls: Calls<'a>,
     tasks: TaskTimes,
@@ -114,17 +135,26 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         let (stream_waits, unnamed_events) = (syncs.stream_waits, syncs.unnamed_events);
         thread::handoffs(trace, &lanes, &mut found);
         thread::backward(trace, &lanes, &pieces, &mut found);
-        rank::collectives(trace, &lanes, &mut found);
-        rank::sends(trace, &lanes, &mut found);
+        let meetings = Meetings::of(trace);
+        let (rank_edges, edge_lanes) = (found.edges.len(), found.lanes);
+        let rank_waits = rank::meetings(trace, &lanes, &meetings.all, &mut found);
         wait::mark(&mut pieces, &found.waits);
         piece::fill_steps(&mut pieces, &lanes, trace.steps());
+        for lane in &mut pieces {
+            lane.shrink_to_fit();
+        }
         let path = longest_chain::longest_chain(&pieces, found.lanes, &found.edges);
+        found.edges.truncate(rank_edges);
         let (first_start, last_end) = span(trace, &pieces);
         let mut model = CausalModel {
             trace,
             lanes,
             pieces,
             waits: found.waits,
+            edges: found.edges,
+            edge_lanes,
+            meetings,
+            rank_waits,
             work,
             calls,
             tasks,
@@ -146,7 +176,10 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
 
     fn find_missing(&self, unnamed_events: usize) -> Vec<String> {
         let mut missing = Vec::new();
-        let works = self.work.all().count();
+        missing.extend(self.meetings.notes());
+        // The work that ops with the option `sync` wait for needs no calls.
+        let on_streams = |(lane, _): &(u32, &Work)| self.lanes.all[*lane as usize].thread.is_some();
+        let works = self.work.all().filter(on_streams).count();
         if works == 0 {
             return missing;
         }

@@ -73,14 +73,16 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     };
     for &index in order {
         let view = trace.view(index as usize);
-        let (Some(lane), Some((start, end))) = (
-            lanes.of_entry(index as usize),
-            tasks.span(index as usize, &view),
-        ) else {
+        let (Some(lane), Some(start)) = (lanes.of_entry(index as usize), view.start_ns()) else {
             continue;
         };
         begin_call(&mut rows, start);
-        rows.begin(lane, index, start, end);
+        for (start, end) in tasks.stretches(index as usize, &view) {
+            rows.begin(lane, index, start, end);
+        }
+        if let Some((device, start, end)) = lanes.sync_of(&view) {
+            rows.begin(device, index, start, end);
+        }
     }
     begin_call(&mut rows, i64::MAX);
     for lane in 0..rows.done.len() as u32 {

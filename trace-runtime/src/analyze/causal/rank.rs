@@ -1,161 +1,200 @@
-//! What ranks wait for: at a collective for the last of its process group, at a receive for the send.
+//! What ranks wait for: at a collective for the last one or for the root, at a receive for the send, at a send for the
+//! receive. The definitions are those of Scalasca.
 
 use super::edge::Found;
 use super::lane::Lanes;
+use super::meeting::{Meeting, MeetingClass};
 use super::wait::{Wait, WaitFor};
-use crate::analyze::collective_calls::collective_calls;
-use crate::analyze::communication::CommunicationRule;
 use crate::analyze::forest::NONE;
-use crate::model::{EntryView, TraceView};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::model::TraceView;
 
-/// Waits and edges of all collectives that several ranks took part in.
-pub(super) fn collectives<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, found: &mut Found) {
-    for call in collective_calls(trace) {
-        let starts = call.entries.iter().filter_map(|&index| {
-            let view = trace.view(index);
-            Some((view.start_ns()?, view.rank()))
-        });
-        let Some((arrival, last_rank)) = starts.max_by_key(|&(start, _)| start) else {
-            continue;
-        };
-        let meeting = found.meeting_point();
-        for &index in &call.entries {
-            let view = trace.view(index);
-            let (Some(lane), Some((start, end))) =
-                (lanes.of_entry(index), view.start_ns().zip(view.end_ns()))
-            else {
-                continue;
-            };
-            found.edge(lane, start, meeting, arrival);
-            // Clocks that differ may show a rank that left before the last one came.
-            let until = arrival.min(end);
-            if until == arrival {
-                found.edge(meeting, arrival, lane, arrival);
-            }
-            if start < until {
-                found.waits.push(Wait {
-                    lane,
-                    start,
-                    end: until,
-                    target: WaitFor::Rank(last_rank.unwrap_or(0)),
-                    only: NONE,
-                    node: NONE,
-                });
-            }
+/// The sort of a wait between ranks, as Scalasca names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum WaitClass {
+    /// A receive that began before its send: it waits until the send begins.
+    LateSender,
+    /// A send that began before its receive and did not end before it: it waits until the receive begins.
+    LateReceiver,
+    /// A barrier: until the last rank arrives.
+    WaitAtBarrier,
+    /// A collective in which every rank needs data of every other: until the last rank arrives.
+    WaitAtNxN,
+    /// A broadcast or scatter that began before the root's part of it: until the root arrives.
+    LateBroadcast,
+    /// The root of a reduce or gather that began before the others: until the last of them arrives.
+    EarlyReduce,
+}
+
+impl WaitClass {
+    /// All classes, in the order in which reports list them.
+    pub const ALL: [WaitClass; 6] = [
+        WaitClass::LateSender,
+        WaitClass::LateReceiver,
+        WaitClass::WaitAtBarrier,
+        WaitClass::WaitAtNxN,
+        WaitClass::LateBroadcast,
+        WaitClass::EarlyReduce,
+    ];
+
+    /// `late sender`, `wait at NxN` and so on.
+    pub fn name(self) -> &'static str {
+        match self {
+            WaitClass::LateSender => "late sender",
+            WaitClass::LateReceiver => "late receiver",
+            WaitClass::WaitAtBarrier => "wait at barrier",
+            WaitClass::WaitAtNxN => "wait at NxN",
+            WaitClass::LateBroadcast => "late broadcast",
+            WaitClass::EarlyReduce => "early reduce",
         }
     }
 }
 
-/// Waits and edges of sends and receives whose other side is known.
-///
-/// The other rank is in the op's metadata (`peer`, or `dst` of a send and `src` of a receive), or is the only other
-/// rank of the trace. The first send from one rank to another belongs to the first receive there, and so on. A
-/// receive waits until its send has begun; a send that is still under way when its receive begins waited for that.
-pub(super) fn sends<'a, T: TraceView + ?Sized>(trace: &'a T, lanes: &Lanes<'_>, found: &mut Found) {
-    let mut rule = CommunicationRule::default();
-    let mut sides: HashMap<&'a str, Option<Side>> = HashMap::new();
-    let ranks: BTreeSet<u32> = lanes.all.iter().filter_map(|lane| lane.rank).collect();
-    if ranks.len() < 2 {
-        return;
-    }
-    // By sender and receiver: the sends and the receives, in order.
-    let mut pairs: BTreeMap<(u32, u32), [Vec<usize>; 2]> = BTreeMap::new();
-    for (index, view) in trace.views().enumerate() {
-        let (Some(rank), Some(_)) = (view.rank(), view.start_ns()) else {
-            continue;
-        };
-        let name = view.operation();
-        let side = *sides.entry(name).or_insert_with(|| Side::of(name));
-        let Some(side) = side.filter(|_| rule.holds(&view)) else {
-            continue;
-        };
-        let Some(peer) = peer(&view, side, rank, &ranks) else {
-            continue;
-        };
-        let pair = match side {
-            Side::Send => (rank, peer),
-            Side::Receive => (peer, rank),
-        };
-        pairs.entry(pair).or_default()[side as usize].push(index);
-    }
-    for ((sender, receiver), [sends, receives]) in pairs {
-        for (&send, &receive) in sends.iter().zip(&receives) {
-            meet(trace, lanes, found, (send, receive), (sender, receiver));
-        }
-    }
+/// A wait of one rank for another, with the entries of both.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RankWait {
+    pub(super) class: WaitClass,
+    /// Index of the wait in the model.
+    pub(super) wait: u32,
+    /// The entry that waits.
+    pub(super) entry: u32,
+    /// The entry of the other rank, which began later.
+    pub(super) late: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Send = 0,
-    Receive = 1,
+/// The part of one rank in a meeting.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    entry: u32,
+    rank: u32,
+    lane: u32,
+    start: i64,
+    end: i64,
 }
 
-impl Side {
-    fn of(name: &str) -> Option<Side> {
-        let name = name.to_lowercase();
-        match (
-            name.contains("send"),
-            name.contains("recv") || name.contains("receive"),
-        ) {
-            (true, false) => Some(Side::Send),
-            (false, true) => Some(Side::Receive),
-            _ => None,
-        }
-    }
-}
-
-fn peer(view: &EntryView<'_>, side: Side, own: u32, ranks: &BTreeSet<u32>) -> Option<u32> {
-    let keys = match side {
-        Side::Send => ["peer", "dst", "dst_rank", "Dst Rank"],
-        Side::Receive => ["peer", "src", "src_rank", "Src Rank"],
-    };
-    let meta = view.meta();
-    let given = keys
-        .iter()
-        .find_map(|&key| meta?.get(key)?.trim().parse().ok());
-    given.or_else(|| {
-        let mut others = ranks.iter().copied().filter(|&rank| rank != own);
-        others.next().filter(|_| ranks.len() == 2)
-    })
-}
-
-/// The waits of a send and its receive for each other.
-fn meet<T: TraceView + ?Sized>(
+/// Waits and edges of all meetings.
+pub(super) fn meetings<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,
+    meetings: &[Meeting],
     found: &mut Found,
-    (send, receive): (usize, usize),
-    (sender, receiver): (u32, u32),
-) {
-    let span = |index: usize| {
-        let view = trace.view(index);
-        Some((lanes.of_entry(index)?, view.start_ns()?, view.end_ns()?))
+) -> Vec<RankWait> {
+    let mut rules = Rules {
+        found,
+        waits: Vec::new(),
     };
-    let (Some((from, sent_at, sent_until)), Some((to, asked_at, received_by))) =
-        (span(send), span(receive))
-    else {
-        return;
-    };
-    let mut wait = |lane, start, end, rank| {
-        found.waits.push(Wait {
-            lane,
-            start,
+    let mut parts = Vec::new();
+    for meeting in meetings {
+        parts.clear();
+        parts.extend(meeting.entries.iter().filter_map(|&entry| {
+            let view = trace.view(entry as usize);
+            Some(Part {
+                entry,
+                rank: view.rank()?,
+                lane: lanes.of_entry(entry as usize)?,
+                start: view.start_ns()?,
+                end: view.end_ns()?,
+            })
+        }));
+        if parts.len() == meeting.entries.len() {
+            rules.meet(meeting, &parts);
+        }
+    }
+    rules.waits
+}
+
+struct Rules<'f> {
+    found: &'f mut Found,
+    waits: Vec<RankWait>,
+}
+
+impl Rules<'_> {
+    fn meet(&mut self, meeting: &Meeting, parts: &[Part]) {
+        let root = parts.iter().find(|part| Some(part.entry) == meeting.root);
+        match (meeting.class, root, parts) {
+            (MeetingClass::FromRoot, Some(root), _) => {
+                for part in parts.iter().filter(|part| part.entry != root.entry) {
+                    self.wait(WaitClass::LateBroadcast, part, root);
+                    if root.start <= part.end {
+                        let at = part.start.max(root.start);
+                        self.found.edge(root.lane, root.start, part.lane, at);
+                    }
+                }
+            }
+            (MeetingClass::ToRoot, Some(root), _) => self.wait_at_root(root, parts),
+            (MeetingClass::Message, _, &[send, receive]) => self.message(&send, &receive),
+            (MeetingClass::Barrier, ..) => self.all(WaitClass::WaitAtBarrier, parts),
+            _ => self.all(WaitClass::WaitAtNxN, parts),
+        }
+    }
+
+    /// Everyone waits for the last one.
+    fn all(&mut self, class: WaitClass, parts: &[Part]) {
+        let Some(last) = parts.iter().max_by_key(|part| part.start) else {
+            return;
+        };
+        let meeting = self.found.meeting_point();
+        for part in parts {
+            self.found.edge(part.lane, part.start, meeting, last.start);
+            // Clocks that differ may show a rank that left before the last one came.
+            if last.start <= part.end {
+                self.found.edge(meeting, last.start, part.lane, last.start);
+            }
+            self.wait(class, part, last);
+        }
+    }
+
+    /// The root waits for the last one.
+    fn wait_at_root(&mut self, root: &Part, parts: &[Part]) {
+        let others = parts.iter().filter(|part| part.entry != root.entry);
+        let Some(last) = others.clone().max_by_key(|part| part.start) else {
+            return;
+        };
+        self.wait(WaitClass::EarlyReduce, root, last);
+        let at = root.start.max(last.start);
+        if at <= root.end {
+            for part in others {
+                self.found.edge(part.lane, part.start, root.lane, at);
+            }
+        }
+    }
+
+    /// A receive waits until its send has begun; a send that is still under way when its receive begins waited for
+    /// that.
+    fn message(&mut self, send: &Part, receive: &Part) {
+        if receive.start < send.start && send.start <= receive.end {
+            self.wait(WaitClass::LateSender, receive, send);
+        }
+        if send.start < receive.start && receive.start < send.end {
+            self.wait(WaitClass::LateReceiver, send, receive);
+            self.found
+                .edge(receive.lane, receive.start, send.lane, receive.start);
+        }
+        if send.start <= receive.end {
+            let at = send.start.max(receive.start);
+            self.found.edge(send.lane, send.start, receive.lane, at);
+        }
+    }
+
+    /// From the start of `part` to that of `late`, but not past the end of `part`.
+    fn wait(&mut self, class: WaitClass, part: &Part, late: &Part) {
+        let end = late.start.min(part.end);
+        if part.start >= end {
+            return;
+        }
+        self.waits.push(RankWait {
+            class,
+            wait: self.found.waits.len() as u32,
+            entry: part.entry,
+            late: late.entry,
+        });
+        self.found.waits.push(Wait {
+            lane: part.lane,
+            start: part.start,
             end,
-            target: WaitFor::Rank(rank),
+            target: WaitFor::Rank(late.rank),
             only: NONE,
             node: NONE,
         });
-    };
-    if asked_at < sent_at && sent_at <= received_by {
-        wait(to, asked_at, sent_at, sender);
-    }
-    if sent_at < asked_at && asked_at < sent_until {
-        wait(from, sent_at, asked_at, receiver);
-        found.edge(to, asked_at, from, asked_at);
-    }
-    if sent_at <= received_by {
-        found.edge(from, sent_at, to, sent_at.max(asked_at));
     }
 }

@@ -117,6 +117,28 @@ impl Syncs<'_, '_> {
         if !self.calls.synchronise() {
             self.waiting_ops(trace);
         }
+        self.own_syncs();
+    }
+
+    /// Ops with the option `sync` wait for their device.
+    fn own_syncs(&mut self) {
+        let work = self.work;
+        for lane in self.lanes.synchronised_lanes() {
+            for one in work.lane(lane).map_or(&[][..], |lane| &lane.works) {
+                let Some(host) = self.lanes.of_entry(one.entry as usize) else {
+                    continue;
+                };
+                self.found.edge(lane, one.end, host, one.end);
+                self.found.waits.push(Wait {
+                    lane: host,
+                    start: one.start,
+                    end: one.end,
+                    target: WaitFor::Lane(lane),
+                    only: NONE,
+                    node: one.entry,
+                });
+            }
+        }
     }
 
     /// Launch → device work.
@@ -139,6 +161,11 @@ impl Syncs<'_, '_> {
             .into_iter()
             .flatten()
             .find_map(|stream| self.lanes.of_thread(call.rank, Some(stream)));
+        let is_named = call.event_stream.is_some() || call.stream.is_some();
+        if !all && is_named && named.is_none() {
+            // Nothing ran on the stream.
+            return;
+        }
         let mut last: Option<(u32, i64)> = None;
         for &lane in &*self.streams(call.rank) {
             if named.is_some_and(|named| named != lane) {

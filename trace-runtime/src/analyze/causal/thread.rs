@@ -7,7 +7,7 @@ use super::wait::{Wait, WaitFor};
 use crate::analyze::forest::NONE;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::analyze::nesting::parent_index;
-use crate::model::TraceView;
+use crate::model::{EntryView, PauseKind, TraceView};
 use std::collections::{HashMap, HashSet};
 
 /// Work that an op handed to another thread, or that a task ran on one.
@@ -34,6 +34,9 @@ pub(super) fn handoffs<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, foun
             continue;
         };
         found.edge(from, start, lane, start);
+        if end <= until && lanes.kind(lane) == LaneKind::Task && blocks_on(&above, &view) {
+            waits_for_task(found, (from, parent), (lane, &view));
+        }
         if end <= until {
             found.edge(lane, end, from, end);
             if lanes.kind(from) == LaneKind::Host && lanes.kind(lane) == LaneKind::Host {
@@ -46,6 +49,33 @@ pub(super) fn handoffs<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, foun
                     node: NONE,
                 });
             }
+        }
+    }
+}
+
+/// True if an op waited on its own thread for an async op inside of it, as `block_on` does.
+fn blocks_on(op: &EntryView<'_>, task: &EntryView<'_>) -> bool {
+    op.suspended_ns() == 0 && (op.rank(), op.thread()) == (task.rank(), task.thread())
+}
+
+/// An op waits for an async op whenever that is suspended.
+fn waits_for_task(
+    found: &mut Found,
+    (from, op): (u32, usize),
+    (lane, task): (u32, &EntryView<'_>),
+) {
+    let Some(start) = task.start_ns() else { return };
+    for pause in task.pauses() {
+        let start = start.saturating_add_unsigned(pause.start_ns);
+        if pause.kind == PauseKind::Suspended {
+            found.waits.push(Wait {
+                lane: from,
+                start,
+                end: start.saturating_add_unsigned(pause.length_ns),
+                target: WaitFor::Lane(lane),
+                only: op as u32,
+                node: NONE,
+            });
         }
     }
 }

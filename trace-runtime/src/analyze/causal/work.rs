@@ -52,9 +52,9 @@ pub(super) struct LaneWork {
 }
 
 impl DeviceWork {
-    pub(super) fn of<T: TraceView + ?Sized>(
-        trace: &T,
-        lanes: &Lanes<'_>,
+    pub(super) fn of<'a, T: TraceView + ?Sized>(
+        trace: &'a T,
+        lanes: &Lanes<'a>,
         calls: &[Call],
         order: &[u32],
     ) -> DeviceWork {
@@ -76,6 +76,9 @@ impl DeviceWork {
             let Some(lane) = lanes.of_entry(index) else {
                 continue;
             };
+            if lanes.synchronises() {
+                work.synchronised(lanes, lane, entry, &trace.view(index));
+            }
             if lanes.kind(lane) != LaneKind::Device {
                 continue;
             }
@@ -104,6 +107,24 @@ impl DeviceWork {
             lane.sort();
         }
         work
+    }
+
+    /// The work that an op with the option `sync` launched and waited for. When it began on the device is not known: it
+    /// counts from the moment at which the op began to wait.
+    fn synchronised<'a>(&mut self, lanes: &Lanes<'a>, host: u32, entry: u32, view: &EntryView<'a>) {
+        if let Some((lane, start, end)) = lanes.sync_of(view) {
+            self.by_lane[lane as usize].works.push(Work {
+                entry,
+                start,
+                end,
+                launch: view.start_ns().map(|launched_at| LaunchPoint {
+                    lane: host,
+                    call: NONE,
+                    start: launched_at,
+                    end: start,
+                }),
+            });
+        }
     }
 
     pub(super) fn lane(&self, lane: u32) -> Option<&LaneWork> {
@@ -156,6 +177,8 @@ fn launching_op<T: TraceView + ?Sized>(
 
 impl LaneWork {
     fn sort(&mut self) {
+        // Ops of two threads can wait for one device.
+        self.works.sort_by_key(|work| work.start);
         self.by_launch = (0..self.works.len() as u32).collect();
         let launched_at = |&work: &u32| self.works[work as usize].launched_at();
         if !self.by_launch.iter().map(launched_at).is_sorted() {

@@ -11,13 +11,13 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
 /// The version of the file. It grows when an older reader would get something wrong.
-pub const BASELINE_VERSION: u32 = 1;
+pub const BASELINE_VERSION: u32 = 2;
 /// The first key of the file, by which it is recognised.
 const MARK: &str = "optrace_baseline";
-/// At most so many rows × runs are kept, so that the file stays small; a thousand rows keep four runs.
-const MOST_SAMPLES: usize = 4_500;
-/// Fewer runs are never kept for the sake of size.
-const FEWEST_RUNS: usize = 4;
+/// Runs are left out of a file that would be larger.
+const MOST_BYTES: usize = 200_000;
+/// Fewer runs are never kept for the sake of size: they would not show how much runs vary.
+const FEWEST_RUNS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 struct RunTotals {
@@ -25,12 +25,13 @@ struct RunTotals {
     total_ns: u64,
     overlap_ns: i64,
     elapsed: bool,
+    outside: Vec<u64>,
     facts: BTreeMap<String, String>,
 }
 
 json_struct!(RunTotals {
     required: [total_ns, elapsed],
-    optional: [steps, overlap_ns, facts],
+    optional: [steps, overlap_ns, outside, facts],
 });
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -74,10 +75,22 @@ impl RunGroup {
 
     /// The group as a baseline file: JSON with one row a line, so that a changed op is a changed line in a review.
     ///
-    /// Where there are many rows, runs are left out to keep the file small: at least four are kept.
+    /// Runs are left out where the file would exceed 200 kB; three are always kept. A thousand rows keep three.
     pub fn to_baseline(&self) -> Result<String, serde_json::Error> {
+        let mut runs = self.runs.len();
+        loop {
+            let text = self.baseline_of(runs)?;
+            if text.len() <= MOST_BYTES || runs <= FEWEST_RUNS {
+                return Ok(text);
+            }
+            let fit = runs * MOST_BYTES / text.len();
+            runs = fit.clamp(FEWEST_RUNS, runs - 1);
+        }
+    }
+
+    fn baseline_of(&self, runs: usize) -> Result<String, serde_json::Error> {
         let kept: RunGroup = self
-            .kept_runs()
+            .kept_runs(runs)
             .into_iter()
             .map(|run| self.runs[run].clone())
             .collect();
@@ -120,10 +133,10 @@ impl RunGroup {
         let version = serde_json::from_slice::<Version>(json)
             .map_err(|error| wrong(format!("not a baseline: {error}")))?
             .optrace_baseline;
-        if version > BASELINE_VERSION {
+        if version != BASELINE_VERSION {
             return Err(wrong(format!(
-                "the baseline has version {version} and this program reads up to {BASELINE_VERSION}; update it, or \
-                 write the baseline again"
+                "the baseline has version {version} and this program reads version {BASELINE_VERSION}; write the \
+                 baseline again with `optrace baseline`"
             )));
         }
         let file: Content = serde_json::from_slice(json)
@@ -162,21 +175,19 @@ impl RunGroup {
         Ok(RunGroup { runs })
     }
 
-    /// The quietest run, whose figures are kept exactly, then the others in order, some left out if there are many
-    /// rows.
-    fn kept_runs(&self) -> Vec<usize> {
+    /// So many runs: the quietest one, whose figures are kept exactly, then others in order.
+    fn kept_runs(&self, most: usize) -> Vec<usize> {
         let Some(quiet) = self.quiet_run(self.runs.len()) else {
             return Vec::new();
         };
-        let rows = self.runs[quiet].rows.len().max(1);
-        let most = (MOST_SAMPLES / rows).max(FEWEST_RUNS);
         let others: Vec<usize> = (0..self.runs.len()).filter(|&run| run != quiet).collect();
-        let keep = others.len().min(most - 1);
+        let keep = others.len().min(most.saturating_sub(1));
         let spaced = (0..keep).map(|index| others[index * others.len() / keep]);
         std::iter::once(quiet).chain(spaced).collect()
     }
 }
 
+#[derive(Default)]
 struct Version {
     optrace_baseline: u32,
 }
@@ -193,6 +204,11 @@ impl RunTotals {
             total_ns: run.total_ns,
             overlap_ns: run.overlap_ns,
             elapsed: run.elapsed,
+            outside: if run.elapsed {
+                fields(&run.outside).to_vec()
+            } else {
+                Vec::new()
+            },
             facts: run.facts.clone(),
         }
     }
@@ -203,6 +219,7 @@ impl RunTotals {
             total_ns: self.total_ns,
             overlap_ns: self.overlap_ns,
             elapsed: self.elapsed,
+            outside: figures(&self.outside).unwrap_or_default(),
             rows: Vec::new(),
             facts: self.facts,
         }
@@ -214,7 +231,7 @@ fn lines<T: Serialize>(values: &[T]) -> Result<String, serde_json::Error> {
     Ok(lines?.join(",\n"))
 }
 
-fn fields(of: &RowFigures) -> [u64; 7] {
+fn fields(of: &RowFigures) -> [u64; 8] {
     [
         of.count,
         of.self_ns,
@@ -223,11 +240,22 @@ fn fields(of: &RowFigures) -> [u64; 7] {
         of.p95_ns,
         of.max_ns,
         of.spread_ns,
+        of.long_ns,
     ]
 }
 
 fn figures(fields: &[u64]) -> Option<RowFigures> {
-    let &[count, self_ns, quiet_ns, p50_ns, p95_ns, max_ns, spread_ns] = fields else {
+    let &[
+        count,
+        self_ns,
+        quiet_ns,
+        p50_ns,
+        p95_ns,
+        max_ns,
+        spread_ns,
+        long_ns,
+    ] = fields
+    else {
         return None;
     };
     Some(RowFigures {
@@ -238,33 +266,32 @@ fn figures(fields: &[u64]) -> Option<RowFigures> {
         p95_ns,
         max_ns,
         spread_ns,
+        long_ns,
     })
 }
 
-/// The figures that are tested, as thousandths of another run's; the count as it is.
+/// What each field is given in thousandths of: itself in the exact run, or the self time there, because the last two
+/// may be zero in one run and large in another.
+const RELATIVE_TO: [usize; 8] = [0, 1, 2, 3, 4, 5, 1, 1];
+
+/// The figures of another run as thousandths of the exact ones; the count as it is.
 fn relative(of: &RowFigures, exact: &RowFigures) -> Vec<u64> {
     let (of, exact) = (fields(of), fields(exact));
     let thousandths = |index: usize| {
-        let share = of[index] as f64 / exact[index].max(1) as f64;
+        let share = of[index] as f64 / exact[RELATIVE_TO[index]].max(1) as f64;
         (share * 1000.0).round() as u64
     };
-    vec![
-        of[0],
-        thousandths(1),
-        thousandths(2),
-        thousandths(3),
-        thousandths(4),
-        thousandths(5),
-    ]
+    let times = (1..of.len()).map(thousandths);
+    std::iter::once(of[0]).chain(times).collect()
 }
 
 fn absolute(relative: &[u64], exact: &RowFigures) -> Option<RowFigures> {
-    let (&count, rest) = relative.split_first()?;
     let exact = fields(exact);
-    let mut of = [count, 0, 0, 0, 0, 0, exact[6]];
-    for (index, thousandths) in rest.iter().enumerate().take(5) {
-        let ns = exact[index + 1].max(1) as f64 * *thousandths as f64 / 1000.0;
-        of[index + 1] = ns.round() as u64;
-    }
-    figures(&of)
+    let time = |(index, &thousandths): (usize, &u64)| {
+        let ns = exact[RELATIVE_TO[index]].max(1) as f64 * thousandths as f64 / 1000.0;
+        ns.round() as u64
+    };
+    let times = relative.iter().enumerate().skip(1).map(time);
+    let all: Vec<u64> = relative.first().copied().into_iter().chain(times).collect();
+    figures(&all)
 }

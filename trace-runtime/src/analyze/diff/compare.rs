@@ -5,7 +5,8 @@ use super::item::Kind;
 use super::noise::Design;
 use super::notes::notes;
 use super::run_group::RunGroup;
-use super::trace_diff::{DiffRow, OUTSIDE, OVERLAP, TraceDiff};
+use super::trace_diff::{DiffRow, LONG_CALLS, OUTSIDE, OVERLAP, TraceDiff};
+use super::verdict::Verdict;
 
 /// What counts as a change, and how the runs were made.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +59,7 @@ pub fn diff(before: &RunGroup, after: &RunGroup, settings: &DiffSettings) -> Tra
     for (name, before_ns, after_ns) in [
         (OUTSIDE, whole.0.outside_ns, whole.1.outside_ns),
         (OVERLAP, whole.0.overlap_ns, whole.1.overlap_ns),
+        (LONG_CALLS, comparison.long_ns.0, comparison.long_ns.1),
     ] {
         if (before_ns, after_ns) != (0, 0) && !ops.iter().any(|row: &DiffRow| row.operation == name)
         {
@@ -83,6 +85,33 @@ pub fn diff(before: &RunGroup, after: &RunGroup, settings: &DiffSettings) -> Tra
         ops,
         notes: Vec::new(),
     };
+    found.explain_total();
     found.notes = notes(&found, before, after);
     found
+}
+
+impl TraceDiff {
+    /// A total whose own tests leave its change to chance has changed all the same if ops that are proven to have changed
+    /// explain it: the rows add up to it.
+    fn explain_total(&mut self) {
+        if matches!(self.total.verdict, Verdict::Slower | Verdict::Faster) {
+            return;
+        }
+        let proven = self.rows.iter().filter(|row| {
+            use Verdict::{Added, Faster, Removed, Slower};
+            matches!(row.verdict, Slower | Faster | Added | Removed)
+        });
+        let proven_ns: i64 = proven.map(|row| row.change_ns).sum();
+        let share = proven_ns as f64 / self.total.before_ns.max(1) as f64;
+        let total = &mut self.total;
+        let smaller = share.abs().min(total.change.abs());
+        if share.signum() == total.change.signum() && smaller > self.method.threshold {
+            total.size = smaller.copysign(share);
+            total.verdict = if share > 0.0 {
+                Verdict::Slower
+            } else {
+                Verdict::Faster
+            };
+        }
+    }
 }

@@ -5,8 +5,8 @@ use super::decomposition::{Parts, Whole};
 use super::item::{Item, Kind, Metric};
 use super::noise::{Design, Runs};
 use super::run_group::{Matched, RunGroup};
-use super::run_summary::RunSummary;
-use super::statistics::{mean, median};
+use super::run_summary::{RowFigures, RunSummary};
+use super::statistics::{cautious_median, mean, median};
 use super::trace_diff::OUTSIDE;
 use std::collections::HashMap;
 
@@ -26,6 +26,8 @@ pub(super) struct Comparison<'a> {
     pub(super) items: Vec<Item<'a>>,
     pub(super) parts: Vec<Parts>,
     pub(super) whole: (Whole, Whole),
+    /// Time of long calls that is not shown in the rows of their ops, before and after.
+    pub(super) long_ns: (i64, i64),
     /// What the ops have in common in each run, by metric.
     pub(super) common: HashMap<Metric, Vec<f64>>,
     /// By how much the time of the ops exceeds their quiet time in each run: interference.
@@ -37,6 +39,7 @@ static EMPTY: RunSummary = RunSummary {
     total_ns: 0,
     overlap_ns: 0,
     elapsed: false,
+    outside: RowFigures::NONE,
     rows: Vec::new(),
     facts: std::collections::BTreeMap::new(),
 };
@@ -88,10 +91,12 @@ impl<'a> Comparison<'a> {
             items,
             parts,
             whole,
+            long_ns: (0, 0),
             common: HashMap::new(),
             excess: vec![0.0; counts.0 + counts.1],
         };
         comparison.find_common();
+        comparison.set_long_calls_apart();
         comparison
     }
 
@@ -115,8 +120,9 @@ impl<'a> Comparison<'a> {
         }
         let shared = |series: &[Vec<f64>]| -> Vec<f64> {
             let levels: Vec<f64> = series.iter().map(|one| self.level(one)).collect();
-            let of_run =
-                |run: usize| median(series.iter().zip(&levels).map(|(one, at)| one[run] - at));
+            let of_run = |run: usize| {
+                cautious_median(series.iter().zip(&levels).map(|(one, at)| one[run] - at))
+            };
             (0..runs).map(of_run).collect()
         };
         let excess = (0..runs).map(|run| {

@@ -117,14 +117,13 @@ impl<'a> Item<'a> {
     /// The elapsed time in which no op ran, under this name; `None` unless all runs have elapsed times.
     pub(super) fn outside(before: &RunGroup, after: &RunGroup, name: &'a str) -> Option<Item<'a>> {
         let of = |run: &RunSummary| {
-            let in_ops: f64 = run.rows.iter().map(|row| row.figures.self_ns as f64).sum();
-            let time = run.total_ns as f64 - in_ops - run.overlap_ns as f64;
-            run.elapsed.then(|| Figures {
-                units: run.units() as f64,
-                time,
-                // As for a single call: one run does not show how much it varies.
-                spread: time,
-                ..Figures::default()
+            run.elapsed.then(|| {
+                let mut figures = Figures {
+                    units: run.units() as f64,
+                    ..Figures::default()
+                };
+                figures.add(&run.outside);
+                figures
             })
         };
         let runs: Vec<Option<Figures>> = before.runs.iter().chain(&after.runs).map(of).collect();

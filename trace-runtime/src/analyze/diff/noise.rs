@@ -1,10 +1,11 @@
 //! How much a metric varies without a change: between runs, and between groups of runs.
 //!
-//! The constants were chosen on 240 recordings of the examples `transformer` and `train_mlp` on a machine with two
-//! cores, idle to ten times oversubscribed; `scripts/gate-check.sh` measures the error rates that follow from them.
+//! The constants were chosen on recordings of the examples `transformer` and `train_mlp` on a machine with two cores,
+//! idle to ten times oversubscribed; `scripts/gate-check.sh` measures the error rates that follow from them.
 
 use super::item::Metric;
-use super::statistics::{critical, mean, median, squares, upper_tail};
+use super::shared_variance::SharedVariance;
+use super::statistics::{critical, mean, squares, upper_tail};
 
 /// How the runs were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +57,7 @@ impl Metric {
     }
 }
 
-/// The variance shared by all items counts as much as this many runs.
+/// The variance shared by all items counts at most as much as this many degrees of freedom.
 const PRIOR_FREEDOM: f64 = 4.0;
 /// The same while the variance between runs is assumed, not seen.
 const UNSEEN_FREEDOM: f64 = 30.0;
@@ -102,6 +103,21 @@ impl Runs {
         }
     }
 
+    /// Whether every run after is above every run before, or below; for pairs, whether all differ in one direction.
+    pub(super) fn are_apart(&self, series: &[f64]) -> bool {
+        let (before, after) = series.split_at(self.before);
+        let all = |above: fn(f64, f64) -> bool| match self.design {
+            Design::Groups => after
+                .iter()
+                .all(|&one| before.iter().all(|&other| above(one, other))),
+            Design::Pairs => after
+                .iter()
+                .zip(before)
+                .all(|(&one, &other)| above(one, other)),
+        };
+        all(|one, other| one > other) || all(|one, other| one < other)
+    }
+
     pub(super) fn change(&self, series: &[f64]) -> f64 {
         let (before, after) = series.split_at(self.before);
         mean(after) - mean(before)
@@ -113,6 +129,8 @@ impl Runs {
 pub(super) struct Noise {
     runs: Runs,
     assumed: Assumed,
+    /// The variance is never taken to be smaller.
+    floor: f64,
     prior_variance: f64,
     prior_freedom: f64,
 }
@@ -131,14 +149,17 @@ impl Noise {
         };
         let floor = per_difference * assumed.floor.powi(2);
         let (prior_variance, prior_freedom) = if runs.show_variance() {
-            let typical = median(series.into_iter().map(|series| runs.variance(series)));
-            (typical.max(floor), PRIOR_FREEDOM)
+            let variances = series.into_iter().map(|one| runs.variance(one).max(floor));
+            let variances: Vec<f64> = variances.collect();
+            let shared = SharedVariance::of(&variances, runs.freedom() as f64);
+            (shared.variance, shared.freedom.min(PRIOR_FREEDOM))
         } else {
             (per_difference * assumed.unseen.powi(2), UNSEEN_FREEDOM)
         };
         Noise {
             runs,
             assumed,
+            floor,
             prior_variance,
             prior_freedom,
         }
@@ -150,6 +171,7 @@ impl Noise {
         let freedom = self.prior_freedom + runs.freedom() as f64;
         let seen = runs.sum_of_squares(specific);
         let variance = (self.prior_freedom * self.prior_variance + seen) / freedom;
+        let variance = variance.max(self.floor);
         let error = match runs.design {
             Design::Groups => {
                 let drift = if runs.show_variance() {
@@ -207,6 +229,15 @@ impl Tested {
     /// The smallest change that a test at this level can find.
     pub(super) fn detectable(&self, level: f64) -> f64 {
         critical(level, self.freedom) * self.error
+    }
+
+    /// The same result, or no certainty at all.
+    #[must_use]
+    pub(super) fn limited_to(mut self, certain: bool) -> Tested {
+        if !certain {
+            self.p = 1.0;
+        }
+        self
     }
 
     /// The same result, at most as certain as the calls within the runs allow: `change_ns` with its standard error.

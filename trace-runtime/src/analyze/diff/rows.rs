@@ -3,6 +3,7 @@
 use super::comparison::Comparison;
 use super::item::{Item, Kind, Metric};
 use super::noise::Design;
+use super::run_summary::RunSummary;
 use super::testing::{QUIET_LEVEL, TIME_LEVEL, TOTAL_LEVEL};
 use super::trace_diff::{DiffRow, Evidence, Method, OUTSIDE};
 use super::verdict::Verdict;
@@ -48,13 +49,31 @@ impl<'a> Comparison<'a> {
             evidence: evidence.to_vec(),
         };
         let runs = self.runs.before..self.runs.before + self.runs.after;
-        (row.verdict, row.size) =
-            self.row_verdict(&row, item.runs_in(0..self.runs.before), item.runs_in(runs));
+        (row.verdict, row.size) = self.row_verdict(
+            item,
+            &row,
+            item.runs_in(0..self.runs.before),
+            item.runs_in(runs),
+        );
         row
+    }
+
+    /// The time per unit by which the calls of all other items exceed their quiet calls, in the worst run.
+    fn interference_outside(&self, item: &Item<'a>) -> f64 {
+        let of_run = |(index, run): (usize, &RunSummary)| {
+            let others = self.matched.figures.iter().enumerate();
+            let excess = others
+                .filter(|(row, _)| !item.rows.contains(row))
+                .filter_map(|(_, runs)| runs[index])
+                .map(|of| of.self_ns as f64 - of.count as f64 * of.quiet_ns as f64);
+            excess.sum::<f64>() / run.units() as f64
+        };
+        self.all_runs().enumerate().map(of_run).fold(0.0, f64::max)
     }
 
     pub(super) fn row_verdict(
         &self,
+        item: &Item<'a>,
         row: &DiffRow,
         in_before: bool,
         in_after: bool,
@@ -73,8 +92,15 @@ impl<'a> Comparison<'a> {
         let added_share =
             row.change_ns.unsigned_abs() as f64 / (self.whole.0.total_ns.max(1)) as f64;
         let enough = self.runs.before + self.runs.after > 2 || added_share >= ONE_RUN_SHARE;
+        // Few runs do not show whether an op was interrupted for long. What the others lost shows it.
+        let beyond_interference = self.runs.show_variance()
+            || row.change_ns.unsigned_abs() as f64 > self.interference_outside(item);
         let up = row.change_ns > 0;
-        let decisive = row.evidence.iter().filter(|one| match one.verdict {
+        let decisive = row
+            .evidence
+            .iter()
+            .filter(|one| beyond_interference || one.metric == Metric::Calls.name());
+        let decisive = decisive.filter(|one| match one.verdict {
             Verdict::Slower | Verdict::More => up && one.is_of_total(),
             Verdict::Faster | Verdict::Fewer => !up && row.change_ns < 0 && one.is_of_total(),
             _ => false,

@@ -45,10 +45,14 @@ pub struct RowFigures {
     /// The standard error of `self_ns`, from blocks of consecutive calls, so that calls that are slow together do not
     /// count as independent; larger where few calls leave it uncertain. All of `self_ns` if there was one call.
     pub spread_ns: u64,
+    /// The time by which calls took longer than two median calls: rare slow calls, or calls that were interrupted.
+    pub long_ns: u64,
 }
 
 json_struct!(RowFigures {
-    required: [count, self_ns, quiet_ns, p50_ns, p95_ns, max_ns, spread_ns],
+    required: [
+        count, self_ns, quiet_ns, p50_ns, p95_ns, max_ns, spread_ns, long_ns
+    ],
     optional: [],
 });
 
@@ -80,6 +84,8 @@ pub struct RunSummary {
     pub overlap_ns: i64,
     /// Whether `total_ns` is elapsed time rather than a sum of self times.
     pub elapsed: bool,
+    /// The elapsed time in which no op ran. Each gap between ops counts as a call.
+    pub outside: RowFigures,
     /// Each op with the same input shapes, in the order in which they first ran.
     pub rows: Vec<RowSummary>,
     /// What ran, and where: the program and the machine, as far as the trace has them.
@@ -119,16 +125,19 @@ impl RunSummary {
         let in_ops = rows
             .iter()
             .fold(0u64, |sum, row| sum.saturating_add(row.figures.self_ns));
-        let time = elapsed(trace, counts);
+        let time = Elapsed::of(trace, counts);
         let facts = FACTS.iter().filter_map(|&key| {
             let value = trace.metadata().get(key)?;
             Some((key.to_owned(), value.clone()))
         });
         RunSummary {
             steps: trace.steps().len() as u64,
-            total_ns: time.map_or(in_ops, |(total, _)| total),
-            overlap_ns: time.map_or(0, |(_, covered)| signed(covered) - signed(in_ops)),
+            total_ns: time.as_ref().map_or(in_ops, |time| time.total_ns),
+            overlap_ns: time
+                .as_ref()
+                .map_or(0, |time| signed(time.in_ops_ns) - signed(in_ops)),
             elapsed: time.is_some(),
+            outside: time.map_or_else(RowFigures::default, Elapsed::outside),
             rows,
             facts: facts.collect(),
         }
@@ -141,17 +150,34 @@ impl RunSummary {
 }
 
 impl RowFigures {
+    pub(super) const NONE: RowFigures = RowFigures {
+        count: 0,
+        self_ns: 0,
+        quiet_ns: 0,
+        p50_ns: 0,
+        p95_ns: 0,
+        max_ns: 0,
+        spread_ns: 0,
+        long_ns: 0,
+    };
+
     /// The figures of self times in the order of the calls, which are rearranged.
     fn of(calls: &mut [u64]) -> RowFigures {
         let self_ns = calls
             .iter()
             .fold(0u64, |sum, &call| sum.saturating_add(call));
+        let spread_ns = spread(calls, self_ns);
+        let p50_ns = percentile(calls, 50);
         RowFigures {
             count: calls.len() as u64,
             self_ns,
-            spread_ns: spread(calls, self_ns),
+            spread_ns,
             quiet_ns: percentile(calls, 25),
-            p50_ns: percentile(calls, 50),
+            p50_ns,
+            long_ns: calls
+                .iter()
+                .map(|call| call.saturating_sub(p50_ns.saturating_mul(2)))
+                .fold(0, u64::saturating_add),
             p95_ns: percentile(calls, 95),
             max_ns: percentile(calls, 100),
         }
@@ -179,43 +205,66 @@ fn spread(calls: &[u64], sum: u64) -> u64 {
     (heavier * (squares * blocks as f64 / (blocks - 1) as f64).sqrt()).round() as u64
 }
 
-/// Elapsed time, and the part of it in which an op ran; `None` where an entry has no start.
-fn elapsed<T: TraceView + ?Sized>(trace: &T, counts: impl Fn(usize) -> bool) -> Option<(u64, u64)> {
-    let mut by_rank: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
-    let by_steps = !trace.steps().is_empty();
-    for (index, view) in trace.views().enumerate() {
-        let span = view.start_ns().zip(view.end_ns())?;
-        if counts(index) {
-            let rank = if by_steps { view.rank() } else { None };
-            by_rank.entry(rank).or_default().push(span);
+/// Elapsed time, with and without ops.
+#[derive(Default)]
+struct Elapsed {
+    total_ns: u64,
+    in_ops_ns: u64,
+    /// The gaps between ops, in the order of time.
+    gaps: Vec<u64>,
+}
+
+impl Elapsed {
+    /// `None` where an entry has no start, or there are no entries.
+    fn of<T: TraceView + ?Sized>(trace: &T, counts: impl Fn(usize) -> bool) -> Option<Elapsed> {
+        let mut by_rank: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
+        let by_steps = !trace.steps().is_empty();
+        for (index, view) in trace.views().enumerate() {
+            let span = view.start_ns().zip(view.end_ns())?;
+            if counts(index) {
+                let rank = if by_steps { view.rank() } else { None };
+                by_rank.entry(rank).or_default().push(span);
+            }
+        }
+        let mut time = Elapsed::default();
+        if !by_steps {
+            let spans = by_rank.remove(&None)?;
+            let first = spans.iter().map(|span| span.0).min()?;
+            let last = spans.iter().map(|span| span.1).max()?;
+            time.add(&[(first, last)].into_iter().collect(), spans);
+            time.total_ns = last.abs_diff(first);
+            return Some(time);
+        }
+        let mut steps_of: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
+        for step in trace.steps() {
+            time.total_ns = time.total_ns.saturating_add(step.length_ns());
+            let steps = steps_of.entry(step.rank).or_default();
+            steps.push((step.start_ns, step.end_ns));
+        }
+        for (rank, steps) in steps_of {
+            let ops = by_rank.remove(&rank).unwrap_or_default();
+            time.add(&steps.into_iter().collect(), ops);
+        }
+        time.in_ops_ns = time.in_ops_ns.min(time.total_ns);
+        Some(time)
+    }
+
+    fn add(&mut self, within: &Intervals, ops: Vec<(i64, i64)>) {
+        let ops: Intervals = ops.into_iter().collect();
+        let in_ops = within.intersection(&ops).length();
+        self.in_ops_ns = self.in_ops_ns.saturating_add(in_ops);
+        let gaps = within.difference(&ops);
+        self.gaps
+            .extend(gaps.as_slice().iter().map(|gap| gap.1.abs_diff(gap.0)));
+    }
+
+    fn outside(mut self) -> RowFigures {
+        RowFigures {
+            // Steps of one rank that overlap have gaps in common.
+            self_ns: self.total_ns.saturating_sub(self.in_ops_ns),
+            ..RowFigures::of(&mut self.gaps)
         }
     }
-    if !by_steps {
-        let spans = by_rank.remove(&None)?;
-        let first = spans.iter().map(|span| span.0).min()?;
-        let last = spans.iter().map(|span| span.1).max()?;
-        return Some((
-            last.abs_diff(first),
-            spans.into_iter().collect::<Intervals>().length(),
-        ));
-    }
-    let mut steps_of: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
-    let mut total = 0u64;
-    for step in trace.steps() {
-        total = total.saturating_add(step.length_ns());
-        let steps = steps_of.entry(step.rank).or_default();
-        steps.push((step.start_ns, step.end_ns));
-    }
-    let covered = steps_of.into_iter().fold(0u64, |sum, (rank, steps)| {
-        let steps: Intervals = steps.into_iter().collect();
-        let ops: Intervals = by_rank
-            .remove(&rank)
-            .unwrap_or_default()
-            .into_iter()
-            .collect();
-        sum.saturating_add(steps.intersection(&ops).length())
-    });
-    Some((total, covered.min(total)))
 }
 
 pub(super) fn signed(ns: u64) -> i64 {
@@ -234,6 +283,13 @@ mod tests {
         assert!((900..1100).contains(&found), "{found}");
         assert_eq!(spread(&[10; 100], 1000), 0);
         assert_eq!(spread(&[7], 7), 7);
+    }
+
+    #[test]
+    fn time_above_two_median_calls_is_long() {
+        let mut calls = vec![10, 10, 10, 15, 50];
+        assert_eq!(RowFigures::of(&mut calls).long_ns, 30);
+        assert_eq!(RowFigures::of(&mut []), RowFigures::default());
     }
 
     #[test]

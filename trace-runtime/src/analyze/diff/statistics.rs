@@ -94,6 +94,22 @@ pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
+/// The median; of an even number the middle one that is closer to zero, 0 if they are on both sides of it.
+///
+/// For a change that many have in common: if only half of them have it, it is not common.
+pub(super) fn cautious_median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => values[count / 2],
+        count => {
+            let (low, high) = (values[count / 2 - 1], values[count / 2]);
+            if low > 0.0 { low } else { high.min(0.0) }
+        }
+    }
+}
+
 /// The mean; 0 of none.
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
@@ -152,6 +168,10 @@ mod tests {
     fn the_median_of_an_even_number_is_between_the_middle_two() {
         assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(median([]), 0.0);
+        assert_eq!(cautious_median([0.0, 2.0, 0.1, 2.1]), 0.1);
+        assert_eq!(cautious_median([-2.0, -0.1, -2.1, 0.0]), -0.1);
+        assert_eq!(cautious_median([-1.0, 1.0]), 0.0);
+        assert_eq!(cautious_median([3.0, 1.0, 2.0]), 2.0);
         assert_eq!(squares(&[1.0, 3.0]), 2.0);
     }
 }

@@ -20,6 +20,19 @@ pub(super) const CALL_LEVEL: f64 = 0.005;
 
 /// With fewer calls in a run, a quiet call may be an interrupted one.
 const ENOUGH_CALLS: f64 = 16.0;
+/// The lower end of the 95 % interval of a change must be above this share of the threshold.
+const CERTAIN_SHARE: f64 = 2.0 / 3.0;
+
+/// The test of one metric of one item.
+pub(super) struct ItemTest {
+    /// Its index.
+    pub(super) item: usize,
+    pub(super) metric: Metric,
+    pub(super) series: Vec<f64>,
+    pub(super) test: Tested,
+    /// Whether it is significant, after the correction for many tests.
+    pub(super) holds: bool,
+}
 
 impl<'a> Comparison<'a> {
     /// Tests the total; returns the change that the ops have in common, too.
@@ -126,9 +139,12 @@ impl<'a> Comparison<'a> {
         (after.0 - before.0, before.1.hypot(after.1))
     }
 
-    /// The tests of every item, in the order of the items; none for those that are not tested.
-    pub(super) fn items(&self) -> Vec<Vec<Evidence>> {
-        let mut evidence: Vec<Vec<Evidence>> = vec![Vec::new(); self.items.len()];
+    /// The tests of every item that weighs enough, by family.
+    pub(super) fn tests(&self) -> Vec<ItemTest> {
+        let mut all = Vec::new();
+        if self.runs.before == 0 || self.runs.after == 0 {
+            return all;
+        }
         let tested = |item: &Item<'a>| {
             let twice = item.kind == Kind::Op && item.rows.len() == 1;
             !twice && self.weight(item) >= self.settings.min_weight
@@ -139,7 +155,7 @@ impl<'a> Comparison<'a> {
             (&[Metric::Median, Metric::Tail, Metric::Maximum], CALL_LEVEL),
         ];
         for (metrics, level) in families {
-            let mut tests: Vec<(usize, Metric, Vec<f64>, Tested)> = Vec::new();
+            let first = all.len();
             for &metric in metrics {
                 let of_calls = matches!(metric, Metric::Median | Metric::Tail | Metric::Maximum);
                 let series: Vec<(usize, Vec<f64>, Vec<f64>)> = self
@@ -154,28 +170,48 @@ impl<'a> Comparison<'a> {
                         Some((index, series, specific))
                     })
                     .collect();
-                if self.runs.before == 0 || self.runs.after == 0 {
-                    continue;
-                }
                 let noise = Noise::of(metric, self.runs, series.iter().map(|one| &one.2));
-                for (index, series, specific) in series {
-                    let mut test = noise.test(&specific, self.runs.change(&series));
-                    let item = &self.items[index];
-                    if self.is_limited_by_calls(item, metric) {
-                        let (change_ns, spread_ns) = self.mean_change(item);
-                        test = test.limited_by_calls(change_ns, spread_ns);
-                    }
-                    tests.push((index, metric, series, test));
+                for (item, series, specific) in series {
+                    let test = noise.test(&specific, self.runs.change(&series));
+                    all.push(ItemTest {
+                        item,
+                        metric,
+                        test: self.limited(&self.items[item], metric, test, &series),
+                        series,
+                        holds: false,
+                    });
                 }
             }
-            let p: Vec<f64> = tests.iter().map(|test| test.3.p).collect();
-            for ((index, metric, series, test), holds) in tests.iter().zip(holm(&p, level)) {
-                let change_ns = self.parts(&self.items[*index]).change_ns();
-                let verdict = self.verdict(*metric, test, holds, change_ns);
-                evidence[*index].push(self.evidence(*metric, series, test, verdict));
+            let p: Vec<f64> = all[first..].iter().map(|one| one.test.p).collect();
+            for (one, holds) in all[first..].iter_mut().zip(holm(&p, level)) {
+                one.holds = holds;
             }
         }
+        all
+    }
+
+    /// The evidence of every item, in the order of the items; none for those that are not tested.
+    pub(super) fn items(&self) -> Vec<Vec<Evidence>> {
+        let mut evidence: Vec<Vec<Evidence>> = vec![Vec::new(); self.items.len()];
+        for one in self.tests() {
+            let change_ns = self.parts(&self.items[one.item]).change_ns();
+            let verdict = self.verdict(one.metric, &one.test, one.holds, change_ns);
+            evidence[one.item].push(self.evidence(one.metric, &one.series, &one.test, verdict));
+        }
         evidence
+    }
+
+    /// A test, at most as certain as the calls within the runs allow.
+    fn limited(&self, item: &Item<'a>, metric: Metric, test: Tested, series: &[f64]) -> Tested {
+        if !self.is_limited_by_calls(item, metric) {
+            return test;
+        }
+        // The spread of a single call is not known. The runs must then all agree.
+        if self.runs.show_variance() && item.fewest_calls() < 2.0 {
+            return test.limited_to(self.runs.are_apart(series));
+        }
+        let (change_ns, spread_ns) = self.mean_change(item);
+        test.limited_by_calls(change_ns, spread_ns)
     }
 
     /// Whether a change must also be larger than the calls within the runs explain. A time is a sum of calls, and a few
@@ -184,8 +220,7 @@ impl<'a> Comparison<'a> {
         match metric {
             Metric::Calls => false,
             Metric::Quiet => !self.runs.show_variance() || item.fewest_calls() < ENOUGH_CALLS,
-            // The time outside of ops has no calls.
-            _ => !self.runs.show_variance() || !item.rows.is_empty(),
+            _ => true,
         }
     }
 
@@ -234,7 +269,7 @@ impl<'a> Comparison<'a> {
             Metric::Time | Metric::Quiet => size.signum() as i64 == change_ns.signum(),
             _ => true,
         };
-        if !holds || !adds_up || size.abs() <= self.settings.threshold.ln_1p() {
+        if !adds_up || !self.is_proven(test, holds) {
             return self.unproven(test.change.exp_m1());
         }
         match (metric, size > 0.0) {
@@ -243,6 +278,14 @@ impl<'a> Comparison<'a> {
             (_, true) => Verdict::Slower,
             (_, false) => Verdict::Faster,
         }
+    }
+
+    /// Whether a change is significant, larger than the threshold, and close to it or larger even at the lower end of
+    /// its 95 % interval.
+    pub(super) fn is_proven(&self, test: &Tested, holds: bool) -> bool {
+        let size = test.size().abs();
+        let threshold = self.settings.threshold.ln_1p();
+        holds && size > threshold && size - test.half_width() > CERTAIN_SHARE * threshold
     }
 
     pub(super) fn unproven(&self, change: f64) -> Verdict {

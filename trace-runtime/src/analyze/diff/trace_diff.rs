@@ -8,6 +8,9 @@ pub const OUTSIDE: &str = "(outside of any op)";
 /// The name of the row with the time that self times count more than once, because ops ran at the same time on
 /// several threads or devices. Its times are below zero.
 pub const OVERLAP: &str = "(ops at the same time)";
+/// The name of the row with the time beyond two median calls of those ops whose typical calls changed in one direction
+/// while their long calls, which other programs cause, changed in the other. Their own rows do not have that time.
+pub const LONG_CALLS: &str = "(long calls)";
 
 /// The test of one metric.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -71,7 +74,7 @@ json_struct!(TotalChange {
 /// The change of one op, or of one op with the same input shapes. All times are self times.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiffRow {
-    /// The op's name, [`OUTSIDE`] or [`OVERLAP`].
+    /// The op's name, [`OUTSIDE`], [`OVERLAP`] or [`LONG_CALLS`].
     pub operation: String,
     /// The dims of its inputs; `None` in a row for all shapes of an op.
     pub input_shapes: Option<Vec<Vec<usize>>>,
@@ -163,7 +166,7 @@ pub struct TraceDiff {
     pub method: Method,
     /// The change of the total.
     pub total: TotalChange,
-    /// Each op with the same input shapes, [`OUTSIDE`] and [`OVERLAP`], largest change first. Their changes add up to
+    /// Each op with the same input shapes, [`OUTSIDE`], [`OVERLAP`] and [`LONG_CALLS`], largest change first. Their changes add up to
     /// that of the total, exactly.
     pub rows: Vec<DiffRow>,
     /// The same by op.

@@ -1,23 +1,24 @@
 //! What the rules look at: the tables of a trace, and the time that counts.
 
 use super::super::categories::Categorised;
-use super::super::causal::{DeviceIdle, LaunchSummary};
+use super::super::causal::{CausalModel, IdleTimes, LaunchSummary};
 use super::super::collectives::Collective;
 use super::super::communication::CommunicationRule;
 use super::super::device_activity::DeviceSets;
 use super::super::device_time::is_accelerator;
+use super::super::grouping::Grouping;
 use super::super::intervals::Intervals;
 use super::super::op_row::OpRow;
 use super::super::short_name::ShortNames;
-use super::super::structure::Structure;
 use super::super::trust::UntrustedOp;
+use super::data_loading::loads_data;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
-use super::idle::{HostTimelines, IdleTime, idle_times};
+use super::idle::{IdleTime, idle_times};
 use super::synchronisations::run_dry_ns;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
-use crate::model::{TraceStep, TraceView};
+use crate::model::{OpKind, TraceStep, TraceView};
 use crate::units::{percent, shapes};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Characters of a name in a sentence, at most.
 const LONGEST_NAME: usize = 60;
@@ -30,7 +31,6 @@ pub(crate) struct Tables<'a> {
     pub(crate) categorised: &'a Categorised,
     pub(crate) devices: &'a [DeviceSets],
     pub(crate) collectives: &'a [Collective],
-    pub(crate) idle_causes: &'a [DeviceIdle],
     pub(crate) launches: &'a [LaunchSummary],
     pub(crate) untrusted: &'a [UntrustedOp],
     pub(crate) overhead_ns: Option<u64>,
@@ -53,16 +53,59 @@ pub(crate) struct Facts<'a> {
     /// over ranks.
     pub(crate) host_ops: Vec<(String, u64)>,
     pub(crate) steps: Vec<TraceStep>,
+    /// Host ops of the kind `io`.
+    input_ops: HashSet<String>,
     names: ShortNames,
+}
+
+/// What the rules need of the causal model. The model is as large as the trace: it can be dropped before they run.
+#[derive(Debug)]
+pub(crate) struct HostTimes {
+    whole: Whole,
+    windows: BTreeMap<Option<u32>, Intervals>,
+    idle: Vec<IdleTime>,
+    run_dry: Vec<(String, u64)>,
+    host_ops: Vec<(String, u64)>,
+}
+
+impl HostTimes {
+    /// `times` are those of the model.
+    pub(crate) fn of<T: TraceView + ?Sized>(
+        trace: &T,
+        model: &CausalModel<'_, T>,
+        devices: &[DeviceSets],
+        times: &[IdleTimes],
+    ) -> HostTimes {
+        let (whole, windows) = windows(trace);
+        let (idle, host_ops) = idle_times(model, devices, &windows, times);
+        HostTimes {
+            run_dry: run_dry_ns(&model.device_waits(), &idle),
+            idle,
+            host_ops,
+            whole,
+            windows,
+        }
+    }
 }
 
 impl<'a> Facts<'a> {
     pub(crate) fn of<T: TraceView + ?Sized>(
         trace: &T,
-        structure: &Structure,
+        host_times: HostTimes,
         tables: Tables<'a>,
     ) -> Facts<'a> {
-        let (whole, windows) = windows(trace);
+        let HostTimes {
+            whole,
+            windows,
+            idle,
+            run_dry,
+            mut host_ops,
+        } = host_times;
+        if windows.is_empty() {
+            // Without start times, self times have to do.
+            let rows = tables.ops.iter().filter(|row| !row.accelerator);
+            host_ops.extend(rows.map(|row| (row.operation.clone(), row.self_ns)));
+        }
         let longest = windows.values().map(Intervals::length).max().unwrap_or(0);
         let (whole, whole_ns) = if longest > 0 {
             (whole, longest)
@@ -70,13 +113,12 @@ impl<'a> Facts<'a> {
             let sum = |sum: u64, row: &OpRow| sum.saturating_add(row.self_ns);
             (Whole::Ops, tables.ops.iter().fold(0, sum))
         };
-        let hosts = HostTimelines::of(trace, structure);
-        let idle = idle_times(tables.devices, &windows, &hosts, tables.idle_causes);
         Facts {
             exposed: exposed(trace, tables.devices, &windows),
-            run_dry: run_dry_ns(trace, &idle),
-            host_ops: host_ops(&hosts, &windows, tables.ops),
+            run_dry,
+            host_ops,
             steps: trace.steps().to_vec(),
+            input_ops: input_ops(trace),
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,
             whole,
@@ -100,6 +142,30 @@ impl<'a> Facts<'a> {
     pub(crate) fn communicates(&self, name: &str) -> bool {
         let mut rows = self.tables.ops.iter();
         rows.any(|row| row.communication && !row.accelerator && row.operation == name)
+    }
+
+    /// True if a host op loads the program's input.
+    pub(crate) fn loads_data(&self, name: &str) -> bool {
+        self.input_ops.contains(name) || loads_data(name)
+    }
+
+    /// Host ops by what they cost, longest first: with accelerators the time in which they kept them idle, the mean over
+    /// devices; else the time in which they ran.
+    pub(crate) fn costly_host_ops(&self) -> Vec<(&str, u64)> {
+        if !self.has_accelerators() {
+            let ops = self.host_ops.iter();
+            return ops.map(|op| (op.0.as_str(), op.1)).collect();
+        }
+        let mut by_op: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, ns) in self.idle.iter().flat_map(|one| &one.host_ops) {
+            add_ns(by_op.entry(name).or_default(), *ns);
+        }
+        let mut ops: Vec<(&str, u64)> = by_op
+            .into_iter()
+            .map(|(name, ns)| (name, mean(ns, self.idle.len())))
+            .collect();
+        ops.sort_by_key(|op| std::cmp::Reverse(op.1));
+        ops
     }
 
     /// The mean of the busy time of all accelerators within the time that counts.
@@ -162,6 +228,21 @@ pub(super) fn mean(sum: u64, count: usize) -> u64 {
     sum.checked_div(count as u64).unwrap_or(0)
 }
 
+/// The names of the ops of the kind `io`.
+fn input_ops<T: TraceView + ?Sized>(trace: &T) -> HashSet<String> {
+    let mut grouping = Grouping::new();
+    for view in trace.views() {
+        grouping.group(&view, |view| {
+            (view.kind() == Some(OpKind::Io)).then(|| view.operation())
+        });
+    }
+    grouping
+        .keys()
+        .iter()
+        .map(|&name| name.to_owned())
+        .collect()
+}
+
 /// For each rank the time that counts: its steps, else the time from its first start to its last end.
 fn windows<T: TraceView + ?Sized>(trace: &T) -> (Whole, BTreeMap<Option<u32>, Intervals>) {
     let mut steps: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
@@ -176,30 +257,6 @@ fn windows<T: TraceView + ?Sized>(trace: &T) -> (Whole, BTreeMap<Option<u32>, In
         .into_iter()
         .map(|(rank, steps)| (rank, steps.into_iter().collect()));
     (Whole::Steps, windows.collect())
-}
-
-/// Time by host op over all ranks, longest first; self times where the trace has no start times.
-fn host_ops(
-    hosts: &HostTimelines<'_>,
-    windows: &BTreeMap<Option<u32>, Intervals>,
-    rows: &[OpRow],
-) -> Vec<(String, u64)> {
-    let mut by_op: HashMap<String, u64> = HashMap::new();
-    for (&rank, window) in windows {
-        for (name, ns) in hosts.ops_during(rank, window) {
-            add_ns(by_op.entry(name).or_default(), ns);
-        }
-    }
-    let mut list: Vec<(String, u64)> = by_op
-        .into_iter()
-        .map(|(name, ns)| (name, mean(ns, windows.len())))
-        .collect();
-    if windows.is_empty() {
-        let rows = rows.iter().filter(|row| !row.accelerator);
-        list.extend(rows.map(|row| (row.operation.clone(), row.self_ns)));
-    }
-    list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    list
 }
 
 /// For each rank the time from its first start to its last end.

@@ -25,6 +25,8 @@ pub enum FindingKind {
     DeviceCategory,
     /// One kernel takes much of a device's time. Subject: the kernel.
     DeviceOp,
+    /// The program waits for its input data. Subject: the op that loads it.
+    DataLoading,
     /// Copies that nothing hides. Subject: the copy.
     Copies,
     /// Products of some shapes reach far fewer FLOP/s than others. Subject: the op.
@@ -42,7 +44,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [FindingKind; 15] = [
+    pub const ALL: [FindingKind; 16] = [
         FindingKind::HostBound,
         FindingKind::DeviceIdle,
         FindingKind::LaunchBound,
@@ -52,6 +54,7 @@ impl FindingKind {
         FindingKind::HostOp,
         FindingKind::DeviceCategory,
         FindingKind::DeviceOp,
+        FindingKind::DataLoading,
         FindingKind::Copies,
         FindingKind::SlowProducts,
         FindingKind::SlowStep,
@@ -72,6 +75,7 @@ impl FindingKind {
             FindingKind::HostOp => "host_op",
             FindingKind::DeviceCategory => "device_category",
             FindingKind::DeviceOp => "device_op",
+            FindingKind::DataLoading => "data_loading",
             FindingKind::Copies => "copies",
             FindingKind::SlowProducts => "slow_products",
             FindingKind::SlowStep => "slow_step",
@@ -106,6 +110,10 @@ impl FindingKind {
             FindingKind::HostOp => "look at its shapes and callers: fewer, larger or cheaper calls",
             FindingKind::DeviceCategory | FindingKind::DeviceOp => {
                 "compare its FLOP/s and B/s with the device's peaks; try another precision, layout or kernel"
+            }
+            FindingKind::DataLoading => {
+                "load data ahead of its use on other threads or processes (more loader workers, prefetching), cache \
+                 what is decoded, or preprocess on the device"
             }
             FindingKind::Copies => {
                 "copy from pinned memory without blocking, keep data on the device, avoid layout changes"

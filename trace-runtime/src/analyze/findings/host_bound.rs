@@ -4,13 +4,16 @@ use super::super::causal::IdleClass;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind, NAMED_PARTS};
 use super::idle::IdleTime;
-use crate::analyze::intervals::{SaturatingSum as _, add_ns};
+use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// A device that is idle for less of the time is busy.
 const LEAST: f64 = 0.05;
+
+/// What to try where the trace does not show what the host did.
+const OUTSIDE_ADVICE: &str = "find out what the host does outside of traced ops: trace or annotate it, or read the \
+     file with its interpreter frames; leave warm-up and compilation out (`--skip-warm-up`)";
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let devices = &facts.idle;
@@ -22,15 +25,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     if facts.share(idle_ns) < LEAST {
         return Vec::new();
     }
-    let mut by_op: BTreeMap<&str, u64> = BTreeMap::new();
-    for (name, ns) in devices.iter().flat_map(|one| &one.host_ops) {
-        add_ns(by_op.entry(name).or_default(), *ns);
-    }
-    let mut ops: Vec<(&str, u64)> = by_op
-        .into_iter()
-        .map(|(name, ns)| (name, mean(ns, devices.len())))
-        .collect();
-    ops.sort_by_key(|op| std::cmp::Reverse(op.1));
+    let ops = facts.costly_host_ops();
     let in_ops: u64 = devices
         .iter()
         .map(IdleTime::in_host_ops_ns)
@@ -65,6 +60,15 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     if known && outside > 0.2 * finding.share {
         host.insert(0, format!("outside of traced ops ({})", percent(outside)));
         host.truncate(NAMED_PARTS);
+    }
+    let loading = ops.iter().filter(|op| facts.loads_data(op.0));
+    let loading_ns = loading.map(|op| op.1).saturating_sum();
+    if kind == FindingKind::HostBound && outside_ns > idle_ns / 2 {
+        OUTSIDE_ADVICE.clone_into(&mut finding.advice);
+    } else if loading_ns > idle_ns / 2 {
+        FindingKind::DataLoading
+            .advice()
+            .clone_into(&mut finding.advice);
     }
     let idle = percent(finding.share);
     finding.sentence = match devices.len() {

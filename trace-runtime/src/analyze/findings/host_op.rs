@@ -1,10 +1,8 @@
 //! Rule: one host op takes much of the time.
 
-use super::facts::{Facts, mean};
+use super::facts::Facts;
 use super::finding::{Finding, FindingKind, FindingPart};
-use crate::analyze::intervals::add_ns;
 use crate::units::{percent, shapes};
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Smaller shares are not listed.
@@ -15,36 +13,15 @@ const MOST: usize = 4;
 const SHAPES: usize = 3;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
-    let mut ops = if facts.has_accelerators() {
-        while_devices_idle(facts)
-    } else {
-        in_all(facts)
-    };
-    ops.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    ops.retain(|op| facts.share(op.1) >= LEAST);
+    let mut ops = facts.costly_host_ops();
+    // Communication and input pipelines have rules of their own.
+    ops.retain(|op| {
+        let other_rule = facts.communicates(op.0) || facts.loads_data(op.0);
+        facts.share(op.1) >= LEAST && !other_rule
+    });
     ops.truncate(MOST);
     ops.into_iter()
         .map(|(name, cost_ns)| finding(facts, name, cost_ns))
-        .collect()
-}
-
-/// Without accelerators, a host op costs the time in which it ran.
-fn in_all<'b>(facts: &'b Facts<'_>) -> Vec<(&'b str, u64)> {
-    let ops = facts.host_ops.iter();
-    ops.filter(|op| !facts.communicates(&op.0))
-        .map(|op| (op.0.as_str(), op.1))
-        .collect()
-}
-
-/// With accelerators, a host op costs the time in which it kept them idle.
-fn while_devices_idle<'b>(facts: &'b Facts<'_>) -> Vec<(&'b str, u64)> {
-    let mut by_op: BTreeMap<&str, u64> = BTreeMap::new();
-    for (name, ns) in facts.idle.iter().flat_map(|one| &one.host_ops) {
-        add_ns(by_op.entry(name).or_default(), *ns);
-    }
-    by_op
-        .into_iter()
-        .map(|(name, ns)| (name, mean(ns, facts.idle.len())))
         .collect()
 }
 

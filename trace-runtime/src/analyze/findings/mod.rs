@@ -5,6 +5,7 @@
 //! `tests/findings.rs`.
 
 mod copies;
+mod data_loading;
 mod device_work;
 mod exposed_communication;
 mod facts;
@@ -20,7 +21,7 @@ mod suspended;
 mod synchronisations;
 mod too_short;
 
-pub(crate) use facts::{Facts, Tables};
+pub(crate) use facts::{Facts, HostTimes, Tables};
 pub use finding::{Finding, FindingKind, FindingPart, Findings, Whole};
 
 use super::causal::CausalModel;
@@ -34,7 +35,7 @@ use crate::model::TraceView;
 type Rule = fn(&Facts<'_>) -> Vec<Finding>;
 
 /// Every rule; the order does not matter.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     host_bound::rule,
     launch_bound::rule,
     synchronisations::rule,
@@ -43,6 +44,7 @@ const RULES: [Rule; 12] = [
     host_op::rule,
     device_work::rule,
     copies::rule,
+    data_loading::rule,
     slow_products::rule,
     slow_step::rule,
     suspended::rule,
@@ -56,20 +58,25 @@ const RULES: [Rule; 12] = [
 pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
     let structure = Structure::of(trace);
     let tables = OpTables::of(trace, &structure.nesting);
-    let causal = CausalModel::new(trace);
     let ops = tables.by_op();
+    let (shapes, categorised) = (tables.by_shape(), tables.categorised());
+    drop(tables);
+    let devices = device_sets(trace, &structure);
+    drop(structure);
+    let causal = CausalModel::new(trace);
+    let idle: Vec<_> = causal.idle().into_iter().map(|device| device.1).collect();
+    let host_times = HostTimes::of(trace, &causal, &devices, &idle);
     let overhead = overhead_ns(trace);
     let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
     find(&Facts::of(
         trace,
-        &structure,
+        host_times,
         Tables {
             ops: &ops,
-            shapes: &tables.by_shape(),
-            categorised: &tables.categorised(),
-            devices: &device_sets(trace, &structure),
+            shapes: &shapes,
+            categorised: &categorised,
+            devices: &devices,
             collectives: &collectives(trace),
-            idle_causes: &causal.idle_causes(),
             launches: &causal.launches(),
             untrusted: &untrusted,
             overhead_ns: overhead,

@@ -1,10 +1,10 @@
 //! Rule: a device runs out of work while the host waits for it.
 
+use super::super::causal::DeviceWait;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
 use super::idle::IdleTime;
 use crate::analyze::intervals::add_ns;
-use crate::model::TraceView;
 use crate::units::percent;
 use std::collections::HashMap;
 
@@ -41,39 +41,29 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Idle time that began while the host was inside a synchronisation, by op, longest first; the mean over
-/// devices. A synchronisation outside of ops counts under its own name.
-pub(super) fn run_dry_ns<T: TraceView + ?Sized>(
-    trace: &T,
-    devices: &[IdleTime],
-) -> Vec<(String, u64)> {
-    if devices.is_empty() {
-        return Vec::new();
-    }
+/// Idle time that began while the host waited for the device, by the op that waited, longest first; the mean over
+/// devices. A wait costs at most its own length: without it the host would have launched so much earlier.
+pub(super) fn run_dry_ns(waits: &[DeviceWait<'_>], devices: &[IdleTime]) -> Vec<(String, u64)> {
     let mut by_op: HashMap<&str, u64> = HashMap::new();
-    // By device: the first gap that no call is charged with yet.
-    let mut next: Vec<usize> = vec![0; devices.len()];
-    for call in trace.runtime_calls() {
-        if !call.name.ends_with("Synchronize") {
-            continue;
-        }
-        let op = call.during.and_then(|step| trace.index_of_step(step));
-        let name = op.map_or(call.name, |index| trace.view(index).operation());
-        for (device, next) in devices.iter().zip(&mut next) {
-            if device.rank != call.rank {
-                continue;
-            }
-            let gaps = device.idle.as_slice();
-            *next = (*next).max(gaps.partition_point(|gap| gap.0 < call.start_ns));
-            while let Some(gap) = gaps.get(*next).filter(|gap| gap.0 < call.end_ns()) {
-                add_ns(by_op.entry(name).or_default(), gap.1.abs_diff(gap.0));
-                *next += 1;
+    for device in devices {
+        let gaps = device.idle.as_slice();
+        // The first gap that no wait is charged with yet.
+        let mut next = 0;
+        for wait in waits.iter().filter(|wait| wait.rank == device.rank) {
+            next = next.max(gaps.partition_point(|gap| gap.0 < wait.start));
+            let mut left = wait.end.abs_diff(wait.start);
+            while let Some(gap) = gaps.get(next).filter(|gap| gap.0 <= wait.end) {
+                let cost = gap.1.abs_diff(gap.0).min(left);
+                left -= cost;
+                add_ns(by_op.entry(wait.operation).or_default(), cost);
+                next += 1;
             }
         }
     }
     let mut list: Vec<(String, u64)> = by_op
         .into_iter()
         .map(|(name, ns)| (name.to_owned(), mean(ns, devices.len())))
+        .filter(|op| op.1 > 0)
         .collect();
     list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     list

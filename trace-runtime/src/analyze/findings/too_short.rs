@@ -5,6 +5,9 @@ use super::finding::{Finding, FindingKind};
 use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::{count, percent};
 
+/// Below this share recording changes nothing that matters; the report has a note on ops too short to trust.
+const LEAST: f64 = 0.01;
+
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let untrusted = facts.tables.untrusted;
     let Some((overhead_ns, first)) = facts.tables.overhead_ns.zip(untrusted.first()) else {
@@ -12,6 +15,9 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     };
     let calls = untrusted.iter().map(|op| op.count as u64).saturating_sum();
     let cost_ns = calls.saturating_mul(overhead_ns);
+    if facts.share(cost_ns) < LEAST {
+        return Vec::new();
+    }
     let kind = FindingKind::TooShort;
     let mut finding = facts.finding(kind, &first.operation, cost_ns, "Too short to trust");
     finding.parts = untrusted

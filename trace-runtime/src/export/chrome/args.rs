@@ -2,6 +2,7 @@
 
 use super::rows::Spot;
 use crate::export::json_text::{comma, is_printable, nested, number, printable, shapes, string};
+use crate::model::pause::pauses_text;
 use crate::model::wire::chrome::{self, member};
 use crate::model::{DType, EntryView, Outcome, Tensors};
 use std::io::{self, Write};
@@ -122,6 +123,10 @@ fn write_own<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()> {
         not_zero(view.memory_bytes() as u64),
     )?;
     member(member!(chrome::SUSPENDED_NS), not_zero(view.suspended_ns()))?;
+    if !view.pauses().is_empty() {
+        out.write_all(member!(chrome::PAUSES))?;
+        write!(out, "\"{}\"", pauses_text(view.pauses()))?;
+    }
     if view.outcome() != Outcome::Ok {
         out.write_all(member!(chrome::OUTCOME))?;
         write!(out, "\"{}\"", view.outcome())?;

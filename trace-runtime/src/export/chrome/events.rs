@@ -257,6 +257,7 @@ impl<W: Write> Events<W> {
         let optional = [
             (&member!(chrome::ADDRESS)[..], event.address),
             (member!(chrome::ALLOCATED), event.allocated),
+            (member!(chrome::CONTEXT), event.context.map(u64::from)),
             (
                 member!(chrome::DURING),
                 event.during.map(|step| step as u64),

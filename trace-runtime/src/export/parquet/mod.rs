@@ -11,11 +11,13 @@
 //! | `rank` | `INT32`, nullable | |
 //! | `thread` | `INT64`, nullable | |
 //! | `operation` | `STRING` | |
+//! | `label` | `STRING`, nullable | the instance of the op: `layers.3.attn` |
 //! | `device_id` | `STRING`, nullable | `cpu`, `cuda:0` |
 //! | `kind` | `STRING`, nullable | `compute`, `communication`, `memory`, `io`, `other` |
 //! | `outcome` | `STRING` | `ok`, `error`, `panicked`, `cancelled`, `unfinished` |
 //! | `start_ns` | `INT64`, nullable | since the trace began |
 //! | `duration_ns`, `suspended_ns` | `INT64` | |
+//! | `pauses` | `STRING`, nullable | when it did not work: `sync 20000+980000`, nanoseconds since its start |
 //! | `input_shapes`, `output_shapes` | `STRING` | lists of dims, `[[64,32],[32,8]]` |
 //! | `input_dtypes`, `output_dtypes` | `STRING` | `f32,bf16` |
 //! | `output_elements`, `memory_bytes` | `INT64` | |
@@ -48,6 +50,7 @@ mod table;
 use super::Exporter;
 use super::json_text::{comma, shapes, string};
 use crate::analyze::{OpRow, by_shape, step_of_entries};
+use crate::model::pause::pauses_text;
 use crate::model::{EntryView, Tensors, TraceView};
 use std::io::{self, Write};
 use table::{Column, TableRow, Value, write_table};
@@ -96,12 +99,14 @@ const ENTRY_COLUMNS: &[Column] = &[
     Column::small_number("rank").nullable(),
     Column::number("thread").nullable(),
     Column::text("operation"),
+    Column::text("label").nullable(),
     Column::text("device_id").nullable(),
     Column::text("kind").nullable(),
     Column::text("outcome"),
     Column::number("start_ns").nullable(),
     Column::number("duration_ns"),
     Column::number("suspended_ns"),
+    Column::text("pauses").nullable(),
     Column::text("input_shapes"),
     Column::text("input_dtypes"),
     Column::text("output_shapes"),
@@ -136,12 +141,17 @@ impl TableRow for EntryView<'_> {
             "rank" => Value::Number(i64::from(self.rank()?)),
             "thread" => Value::count(self.thread()?),
             "operation" => self.operation().into(),
+            "label" => self.label()?.into(),
             "device_id" => self.device_id()?.into(),
             "kind" => self.kind()?.name().into(),
             "outcome" => self.outcome().name().into(),
             "start_ns" => Value::Number(self.start_ns()?),
             "duration_ns" => Value::count(self.duration_ns()),
             "suspended_ns" => Value::count(self.suspended_ns()),
+            "pauses" => match self.pauses() {
+                [] => return None,
+                pauses => Value::Text(pauses_text(pauses).into_bytes().into()),
+            },
             "input_shapes" => shapes_text(self.inputs().map(|tensor| tensor.dims)),
             "input_dtypes" => dtypes_text(self.inputs()),
             "output_shapes" => shapes_text(self.outputs().map(|tensor| tensor.dims)),

@@ -3,6 +3,7 @@
 use super::packets::{Packets, Pool};
 use super::protobuf::Message;
 use crate::export::json_text::shapes;
+use crate::model::pause::pauses_text;
 use crate::model::{EntryView, Outcome, Tensors};
 use std::io::Write;
 
@@ -70,6 +71,9 @@ impl Annotations {
         }
         if view.suspended_ns() > 0 {
             self.number(packets, "suspended ns", view.suspended_ns());
+        }
+        if !view.pauses().is_empty() {
+            self.text(packets, "pauses", &pauses_text(view.pauses()));
         }
         for (key, value) in view.meta().into_iter().flatten() {
             self.text(packets, &format!("meta.{key}"), value);

@@ -1,0 +1,188 @@
+//! Data-parallel training of a two-stage pipeline on MPI: `mpirun --oversubscribe -n 4 mpi_training`.
+//!
+//! The first half of the ranks is stage 0, the second half stage 1; rank `r` of stage 0 sends its activations to rank
+//! `r + n/2` and gets gradients back. The ranks of a stage all-reduce their gradients. Run with
+//! `OPTRACE=traces/{rank}.json` to record one trace per rank.
+//!
+//! `--straggler RANK` plants 30 % more time in the computation of one rank, and `MPI_TRAINING_CLOCK_OFFSET=RANK=MS`
+//! a wall clock that is wrong by so many milliseconds. What was planted is in the metadata of the trace.
+
+use mpi::collective::SystemOperation;
+use mpi::topology::Color;
+use mpi::traits::Communicator;
+use std::error::Error;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use trace_mpi::{Traced, exchange_clocks};
+use trace_runtime::{Session, traced_op};
+
+const USAGE: &str = "usage: mpi_training [--steps N] [--straggler RANK]";
+const WIDTH: usize = 96;
+/// Extra time of the straggler, as a share of what it computed.
+const EXTRA: f64 = 0.3;
+
+struct Options {
+    steps: usize,
+    straggler: Option<i32>,
+}
+
+fn options() -> Result<Options, Box<dyn Error>> {
+    let mut options = Options {
+        steps: 20,
+        straggler: None,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or(USAGE)?;
+        match word.as_str() {
+            "--steps" => options.steps = value.parse()?,
+            "--straggler" => options.straggler = Some(value.parse()?),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    Ok(options)
+}
+
+/// One layer of the model, and how much slower this rank is.
+struct Stage {
+    weights: Vec<f32>,
+    extra: f64,
+    planted: Duration,
+}
+
+#[traced_op]
+impl Stage {
+    fn forward(&mut self, x: &[f32]) -> Vec<f32> {
+        self.compute(x, 40)
+    }
+
+    fn backward(&mut self, gradient: &[f32]) -> Vec<f32> {
+        self.compute(gradient, 80)
+    }
+
+    /// Products with the weights, and then the wait for a device that takes a fixed time for its part. So the time of an
+    /// op does not depend on how many ranks share a processor.
+    #[traced_op(skip)]
+    fn compute(&mut self, x: &[f32], device_ms: u64) -> Vec<f32> {
+        let start = Instant::now();
+        let mut y = x.to_vec();
+        let before = black_box(y.clone());
+        for (row, y) in self.weights.chunks(WIDTH).zip(y.chunks_mut(WIDTH)) {
+            for (column, y) in y.iter_mut().enumerate() {
+                *y = row
+                    .iter()
+                    .zip(&before[column..])
+                    .map(|(w, x)| w * x)
+                    .sum::<f32>()
+                    * 0.1;
+            }
+        }
+        let usual = Duration::from_millis(device_ms);
+        std::thread::sleep(usual.saturating_sub(start.elapsed()));
+        if self.extra > 0.0 {
+            let done = start.elapsed();
+            std::thread::sleep(done.mul_f64(self.extra));
+            self.planted += start.elapsed().saturating_sub(done);
+        }
+        y
+    }
+}
+
+#[traced_op]
+fn update(weights: &mut [f32], gradient: &[f32], ranks: f32) {
+    for (w, g) in weights.iter_mut().zip(gradient) {
+        *w -= 1e-3 * g / ranks;
+    }
+}
+
+fn plant_clock_offset(session: &mut Session, rank: i32) -> Result<(), Box<dyn Error>> {
+    let Ok(text) = std::env::var("MPI_TRAINING_CLOCK_OFFSET") else {
+        return Ok(());
+    };
+    let (of, ms) = text
+        .split_once('=')
+        .ok_or("MPI_TRAINING_CLOCK_OFFSET is `RANK=MS`")?;
+    if of.parse::<i32>()? == rank {
+        let start: i128 = session.metadata()["start_unix_ns"].parse()?;
+        let wrong = start + ms.parse::<i128>()? * 1_000_000;
+        session.insert_metadata("start_unix_ns", wrong.to_string());
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = options()?;
+    let universe = mpi::initialize().ok_or("MPI is initialised already")?;
+    let world = universe.world();
+    let (rank, size) = (world.rank(), world.size());
+    if size % 2 != 0 {
+        return Err("the pipeline has two stages: start an even number of processes".into());
+    }
+    let half = size / 2;
+    let stage = rank / half;
+    let mut recording = Session::from_env()?;
+    if let Some(session) = recording.as_mut() {
+        plant_clock_offset(session, rank)?;
+        session.insert_metadata("stage", stage.to_string());
+        exchange_clocks(session, &world);
+    }
+    let own = world
+        .split_by_color(Color::with_value(stage))
+        .ok_or("no communicator")?;
+    let everyone = Traced::world(&world);
+    let replicas = Traced::group(&own, format!("stage {stage}"), &world);
+
+    let mut model = Stage {
+        weights: (0..WIDTH * WIDTH)
+            .map(|i| ((i * 7 + 3) % 11) as f32 * 0.01)
+            .collect(),
+        extra: if options.straggler == Some(rank) {
+            EXTRA
+        } else {
+            0.0
+        },
+        planted: Duration::ZERO,
+    };
+    let mut x: Vec<f32> = (0..2 * WIDTH * WIDTH)
+        .map(|i| (i % 13) as f32 * 0.1)
+        .collect();
+    let mut gradient = vec![0.0_f32; x.len()];
+    everyone.barrier();
+    if let Some(session) = recording.as_mut() {
+        // What came before is not a step of the training.
+        session.step();
+    }
+    for step in 0..options.steps {
+        let tag = i32::try_from(step % 1000)?;
+        if stage == 0 {
+            let y = model.forward(&x);
+            everyone.send(rank + half, tag, &y);
+            everyone.receive_into(rank + half, tag, &mut gradient);
+            gradient = model.backward(&gradient);
+        } else {
+            everyone.receive_into(rank - half, tag, &mut x);
+            let y = model.forward(&x);
+            gradient = model.backward(&y);
+            everyone.send(rank - half, tag, &gradient);
+        }
+        let mut sum = vec![0.0_f32; gradient.len()];
+        replicas.all_reduce_into(&gradient, &mut sum, SystemOperation::sum());
+        update(&mut model.weights, &sum, half as f32);
+        if let Some(session) = recording.as_mut() {
+            session.step();
+        }
+    }
+    everyone.barrier();
+    if let Some(session) = recording.as_mut() {
+        session.insert_metadata("planted_ns", model.planted.as_nanos().to_string());
+        exchange_clocks(session, &world);
+    }
+    drop(recording);
+    if rank == 0 {
+        println!(
+            "{} steps on {size} ranks, weight {:.3}",
+            options.steps, model.weights[1]
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! dhat: a backtrace for each allocation.
+#[global_allocator]
+static ALLOC: dhat::Alloc = dhat::Alloc;
+
+fn main() {
+    let _profiler = dhat::Profiler::builder().testing().build();
+    trace_peers::heap_cost::run("dhat");
+}

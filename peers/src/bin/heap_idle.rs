@@ -1,0 +1,10 @@
+//! `TracedAlloc` while nothing records.
+use std::alloc::System;
+use trace_runtime::TracedAlloc;
+
+#[global_allocator]
+static ALLOC: TracedAlloc = TracedAlloc::new(System);
+
+fn main() {
+    trace_peers::heap_cost::run("TracedAlloc, not recording");
+}

@@ -1,0 +1,10 @@
+//! `stats_alloc`: totals alone.
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOC: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn main() {
+    trace_peers::heap_cost::run("stats_alloc");
+}

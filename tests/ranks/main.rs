@@ -1,0 +1,8 @@
+//! Several ranks: wait states to the nanosecond, their causes, and what the job would take with other durations.
+
+mod clocks;
+mod job;
+mod published;
+mod random;
+mod waits;
+mod what_if;

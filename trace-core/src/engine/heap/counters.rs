@@ -1,0 +1,186 @@
+//! The counters of one thread for each context.
+
+use super::contexts::MAX_CONTEXTS;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Figures of one context, added up over all threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Bytes allocated while the op was innermost.
+    pub allocated: u64,
+    /// The number of those allocations. A reallocation is a free and an allocation.
+    pub allocations: u64,
+    /// Bytes of those that were freed by the end of the recording, anywhere.
+    pub freed: u64,
+    /// The number of those frees.
+    pub frees: u64,
+    /// Executions of the op that have ended.
+    pub calls: u64,
+    /// Bytes allocated inside those executions, ops inside included.
+    pub inside: u64,
+    /// The number of those allocations.
+    pub inside_allocations: u64,
+    /// Bytes of those that were freed before the execution that allocated them ended.
+    pub temporary: u64,
+    /// The most that one execution held at one moment of what was allocated inside, less what its thread freed.
+    pub peak: u64,
+}
+
+/// Written by one thread, read by any.
+#[derive(Debug, Default)]
+pub(super) struct ContextCounters {
+    allocated: AtomicU64,
+    allocations: AtomicU64,
+    freed: AtomicU64,
+    frees: AtomicU64,
+    calls: AtomicU64,
+    inside: AtomicU64,
+    inside_allocations: AtomicU64,
+    temporary: AtomicU64,
+    peak: AtomicU64,
+    /// What the log of changes has: allocated less freed.
+    logged: AtomicU64,
+    /// In the list of contexts that changed since the log was last written.
+    is_listed: AtomicU64,
+}
+
+/// Only the thread that owns the counters calls it, so a load and a store are enough.
+#[inline]
+fn add(counter: &AtomicU64, value: u64) {
+    let sum = counter.load(Ordering::Relaxed).wrapping_add(value);
+    counter.store(sum, Ordering::Relaxed);
+}
+
+impl ContextCounters {
+    #[inline]
+    pub(super) fn count_allocation(&self, bytes: u64) {
+        add(&self.allocated, bytes);
+        add(&self.allocations, 1);
+    }
+
+    #[inline]
+    pub(super) fn count_free(&self, bytes: u64) {
+        add(&self.freed, bytes);
+        add(&self.frees, 1);
+    }
+
+    pub(super) fn count_call(&self) {
+        add(&self.calls, 1);
+    }
+
+    /// What happened inside an execution of the op, or inside one poll of it.
+    pub(super) fn count_inside(&self, inside: u64, allocations: u64, temporary: u64, peak: u64) {
+        add(&self.inside, inside);
+        add(&self.inside_allocations, allocations);
+        add(&self.temporary, temporary);
+        if peak > self.peak.load(Ordering::Relaxed) {
+            self.peak.store(peak, Ordering::Relaxed);
+        }
+    }
+
+    /// True for the first change since [`change_to_log`](Self::change_to_log).
+    #[inline]
+    pub(super) fn list(&self) -> bool {
+        let is_first = self.is_listed.load(Ordering::Relaxed) == 0;
+        if is_first {
+            self.is_listed.store(1, Ordering::Relaxed);
+        }
+        is_first
+    }
+
+    /// The change of what this thread allocated less what it freed, since the last call.
+    pub(super) fn change_to_log(&self) -> i64 {
+        self.is_listed.store(0, Ordering::Relaxed);
+        let live = self
+            .allocated
+            .load(Ordering::Relaxed)
+            .wrapping_sub(self.freed.load(Ordering::Relaxed));
+        let logged = self.logged.load(Ordering::Relaxed);
+        self.logged.store(live, Ordering::Relaxed);
+        live.wrapping_sub(logged) as i64
+    }
+
+    fn add_to(&self, counts: &mut Counts) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        counts.allocated += load(&self.allocated);
+        counts.allocations += load(&self.allocations);
+        counts.freed += load(&self.freed);
+        counts.frees += load(&self.frees);
+        counts.calls += load(&self.calls);
+        counts.inside += load(&self.inside);
+        counts.inside_allocations += load(&self.inside_allocations);
+        counts.temporary += load(&self.temporary);
+        counts.peak = counts.peak.max(load(&self.peak));
+    }
+
+    fn reset(&self) {
+        let all = [
+            &self.allocated,
+            &self.allocations,
+            &self.freed,
+            &self.frees,
+            &self.calls,
+            &self.inside,
+            &self.inside_allocations,
+            &self.temporary,
+            &self.peak,
+            &self.logged,
+            &self.is_listed,
+        ];
+        for counter in all {
+            counter.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+const SEGMENT: usize = 256;
+
+/// The counters of one thread, by context.
+#[derive(Debug)]
+pub(super) struct Counters {
+    segments: [OnceLock<Box<[ContextCounters]>>; MAX_CONTEXTS / SEGMENT],
+}
+
+impl Counters {
+    pub(super) fn new() -> Counters {
+        Counters {
+            segments: [const { OnceLock::new() }; MAX_CONTEXTS / SEGMENT],
+        }
+    }
+
+    /// None if the thread has none for this context yet.
+    #[inline]
+    pub(super) fn get(&self, context: u16) -> Option<&ContextCounters> {
+        let context = usize::from(context);
+        let segment = self.segments[context / SEGMENT].get()?;
+        segment.get(context % SEGMENT)
+    }
+
+    /// Allocates if the thread has no counters for this context yet.
+    pub(super) fn add(&self, context: u16) {
+        self.segments[usize::from(context) / SEGMENT]
+            .get_or_init(|| (0..SEGMENT).map(|_| ContextCounters::default()).collect());
+    }
+
+    pub(super) fn add_to(&self, counts: &mut [Counts]) {
+        for (segment, counts) in self.segments.iter().zip(counts.chunks_mut(SEGMENT)) {
+            for (counters, counts) in segment.get().into_iter().flatten().zip(counts) {
+                counters.add_to(counts);
+            }
+        }
+    }
+
+    /// Adds the counters of all contexts to one.
+    pub(super) fn add_up(&self, sum: &mut Counts) {
+        for counters in self.segments.iter().filter_map(OnceLock::get).flatten() {
+            counters.add_to(sum);
+        }
+    }
+
+    pub(super) fn reset(&self) {
+        for counters in self.segments.iter().filter_map(OnceLock::get).flatten() {
+            counters.reset();
+        }
+    }
+}

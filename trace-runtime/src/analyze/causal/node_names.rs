@@ -1,0 +1,68 @@
+//! Numbers for the names of nodes, which are long and repeat.
+
+use super::CausalModel;
+use super::piece::Node;
+use crate::analyze::forest::NONE;
+use crate::model::TraceView;
+use std::collections::HashMap;
+
+/// The number of the empty name: of what ran outside of ops.
+pub(super) const NO_NAME: u32 = 0;
+
+/// The names that were asked for, by number.
+#[derive(Debug)]
+pub(super) struct NodeNames<'a> {
+    names: Vec<&'a str>,
+    numbers: HashMap<&'a str, u32>,
+    /// The number of the name of each signature; [`NONE`] where it is not known yet.
+    by_signature: Vec<u32>,
+}
+
+impl Default for NodeNames<'_> {
+    fn default() -> Self {
+        NodeNames {
+            names: vec![""],
+            numbers: HashMap::from([("", NO_NAME)]),
+            by_signature: Vec::new(),
+        }
+    }
+}
+
+impl<'a> NodeNames<'a> {
+    /// The number of a node's name.
+    pub(super) fn number<T: TraceView + ?Sized>(
+        &mut self,
+        model: &CausalModel<'a, T>,
+        node: u32,
+    ) -> u32 {
+        let signature = match Node::of(node, model.trace.entry_count()) {
+            Node::Entry(index) => {
+                let view = model.trace.view(index);
+                view.signature().map(|signature| signature as usize)
+            }
+            _ => None,
+        };
+        if let Some(&known) = signature.and_then(|signature| self.by_signature.get(signature))
+            && known != NONE
+        {
+            return known;
+        }
+        let name = model.name(node);
+        let number = *self.numbers.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() as u32 - 1
+        });
+        if let Some(signature) = signature {
+            if signature >= self.by_signature.len() {
+                self.by_signature.resize(signature + 1, NONE);
+            }
+            self.by_signature[signature] = number;
+        }
+        number
+    }
+
+    /// All names, in the order of their numbers.
+    pub(super) fn names(&self) -> &[&'a str] {
+        &self.names
+    }
+}

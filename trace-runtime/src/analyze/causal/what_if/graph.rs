@@ -1,0 +1,208 @@
+//! The edges of a replay: those of the model, the meetings of ranks, and the observed order of lanes.
+
+use super::super::CausalModel;
+use super::super::edge::Found;
+use super::super::lane::LaneKind;
+use super::super::meeting::MeetingClass;
+use super::super::piece::Piece;
+use super::replay::Replay;
+use crate::model::TraceView;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Parts of a meeting that begin within this time began together: the trace has them from the moment when the last
+/// rank arrived.
+const TOGETHER_NS: u64 = 20_000;
+/// Work that overlaps the start of other work by at most this share of the shorter one came before it.
+const OVERLAP: f64 = 0.1;
+
+impl<T: TraceView + ?Sized> CausalModel<'_, T> {
+    /// The replay of the model, and whether the order of some lanes had to be taken as observed.
+    pub(super) fn replay(&self) -> (Replay<'_>, bool) {
+        let mut found = Found {
+            edges: self.edges.clone(),
+            lanes: self.edge_lanes,
+            ..Found::default()
+        };
+        let unconnected = self.unconnected_lanes();
+        let mut together = BTreeSet::new();
+        let mut meetings = Found::default();
+        for meeting in &self.meetings.all {
+            let parts: Vec<Part> = meeting
+                .entries
+                .iter()
+                .filter_map(|&entry| self.part(entry))
+                .collect();
+            if parts.len() < meeting.entries.len() {
+                continue;
+            }
+            let latest = parts.iter().map(|part| part.start).max().unwrap_or(0);
+            let first = parts.iter().map(|part| part.start).min().unwrap_or(0);
+            let begin_together = latest.abs_diff(first) <= TOGETHER_NS
+                && meeting.entries.len() > 1
+                && parts
+                    .iter()
+                    .any(|part| unconnected.contains_key(&part.rank));
+            if begin_together {
+                let point = found.meeting_point();
+                for part in &parts {
+                    together.insert(part.entry);
+                    let lanes = unconnected.get(&part.rank);
+                    for &lane in lanes.map_or(&[part.lane][..], Vec::as_slice) {
+                        if let Some(end) = last_end(&self.pieces[lane as usize], part) {
+                            found.edge(lane, end, point, latest);
+                        }
+                    }
+                    found.edge(point, latest, part.lane, latest.max(part.start));
+                }
+                continue;
+            }
+            meetings.lanes = found.lanes;
+            meet(meeting.class, meeting.root, &parts, latest, &mut meetings);
+            found.lanes = meetings.lanes;
+        }
+        for lanes in unconnected.values() {
+            self.observed_order(lanes, &together, &mut found);
+        }
+        let first_meeting = found.edges.len();
+        found.edges.append(&mut meetings.edges);
+        let replay = Replay::new(
+            &self.pieces,
+            found.lanes,
+            found.edges,
+            first_meeting,
+            self.first_start,
+        );
+        (replay.with_unknown_waits(together), !unconnected.is_empty())
+    }
+
+    fn part(&self, entry: u32) -> Option<Part> {
+        let view = self.trace.view(entry as usize);
+        Some(Part {
+            entry,
+            rank: view.rank()?,
+            lane: self.lanes.of_entry(entry as usize)?,
+            start: view.start_ns()?,
+            end: view.end_ns()?,
+        })
+    }
+
+    /// Lanes of ranks that have communication on a lane of its own and nothing in the trace that connects their
+    /// lanes, by rank.
+    fn unconnected_lanes(&self) -> BTreeMap<u32, Vec<u32>> {
+        let mut lanes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (number, lane) in (0..).zip(&self.lanes.all) {
+            if let Some(rank) = lane.rank
+                && lane.kind != LaneKind::Task
+                && !self.pieces[number as usize].is_empty()
+            {
+                lanes.entry(rank).or_default().push(number);
+            }
+        }
+        let connected: BTreeSet<u32> = self
+            .edges
+            .iter()
+            .flat_map(|edge| [edge.from, edge.to])
+            .collect();
+        let mut with_meetings = BTreeSet::new();
+        for meeting in &self.meetings.all {
+            for &entry in &meeting.entries {
+                with_meetings.extend(self.lanes.of_entry(entry as usize));
+            }
+        }
+        lanes.retain(|_, lanes| {
+            let meets = lanes
+                .iter()
+                .filter(|lane| with_meetings.contains(lane))
+                .count();
+            meets > 0 && meets < lanes.len() && !lanes.iter().any(|lane| connected.contains(lane))
+        });
+        lanes
+    }
+
+    /// Work on one lane of a rank came after what had ended on the others.
+    fn observed_order(&self, lanes: &[u32], together: &BTreeSet<u32>, found: &mut Found) {
+        for &lane in lanes {
+            let mut last = None;
+            for piece in &self.pieces[lane as usize] {
+                let starts = last != Some(piece.node);
+                last = Some(piece.node);
+                if !starts || !piece.is_work() || together.contains(&piece.node) {
+                    continue;
+                }
+                let part = Part {
+                    entry: piece.node,
+                    rank: 0,
+                    lane,
+                    start: piece.start,
+                    end: piece.end,
+                };
+                for &other in lanes.iter().filter(|&&other| other != lane) {
+                    if let Some(end) = last_end(&self.pieces[other as usize], &part) {
+                        found.edge(other, end, lane, piece.start);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One entry of a meeting.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    entry: u32,
+    rank: u32,
+    lane: u32,
+    start: i64,
+    end: i64,
+}
+
+/// When the work of a lane that came before `part` ended; never after the start of `part`.
+fn last_end(pieces: &[Piece], part: &Part) -> Option<i64> {
+    let began = pieces.partition_point(|piece| piece.start < part.start);
+    let before = |piece: &&Piece| {
+        let overlap = piece.end.saturating_sub(part.start).max(0);
+        let shorter = piece.length().min(part.end.abs_diff(part.start));
+        piece.is_work() && overlap as f64 <= OVERLAP * shorter as f64
+    };
+    let last = pieces[..began].iter().rev().take(3).find(before)?;
+    Some(last.end.min(part.start))
+}
+
+/// Edges of a meeting whose parts begin when their ranks arrive.
+fn meet(class: MeetingClass, root: Option<u32>, parts: &[Part], latest: i64, found: &mut Found) {
+    let root = parts.iter().find(|part| Some(part.entry) == root);
+    match (class, root, parts) {
+        (MeetingClass::FromRoot, Some(root), _) => {
+            for part in parts.iter().filter(|part| part.entry != root.entry) {
+                if root.start <= part.end {
+                    found.edge(root.lane, root.start, part.lane, part.start.max(root.start));
+                }
+            }
+        }
+        (MeetingClass::ToRoot, Some(root), _) => {
+            for part in parts.iter().filter(|part| part.entry != root.entry) {
+                let at = latest.max(root.start);
+                if at <= root.end {
+                    found.edge(part.lane, part.start, root.lane, at);
+                }
+            }
+        }
+        (MeetingClass::Message, _, [send, receive]) => {
+            if send.start < receive.start && receive.start < send.end {
+                found.edge(receive.lane, receive.start, send.lane, receive.start);
+            }
+            if send.start <= receive.end {
+                found.edge(send.lane, send.start, receive.lane, latest);
+            }
+        }
+        _ => {
+            let point = found.meeting_point();
+            for part in parts {
+                found.edge(part.lane, part.start, point, latest);
+                if latest <= part.end {
+                    found.edge(point, latest, part.lane, latest);
+                }
+            }
+        }
+    }
+}

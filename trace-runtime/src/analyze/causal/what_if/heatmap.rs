@@ -1,0 +1,177 @@
+//! The work of each rank in each step, compared with the other ranks.
+
+use super::WhatIf;
+use crate::analyze::forest::NONE;
+use crate::model::TraceView;
+use crate::model::json_struct::json_struct;
+use std::fmt::Write as _;
+
+/// Work of each rank in each step, as a multiple of the mean over ranks in that step. Communication does not count.
+///
+/// A row that is above 1 in every step is a slow rank or stage; one that is so in some steps has an occasional problem.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Heatmap {
+    /// The ranks, one row each.
+    pub ranks: Vec<u32>,
+    /// The numbers of the steps, one column each; empty where the trace has no steps, which is one column then.
+    pub steps: Vec<u64>,
+    /// By rank, then by step; 0 where a rank did nothing.
+    pub cells: Vec<Vec<f64>>,
+}
+
+json_struct!(Heatmap {
+    required: [ranks, steps, cells],
+    optional: [],
+});
+
+/// Characters from the least work to the most.
+const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+impl<T: TraceView + ?Sized> WhatIf<'_, T> {
+    /// The work of each rank in each step, compared with the other ranks. Empty where the trace has no ranks.
+    pub fn heatmap(&self) -> Heatmap {
+        let peers = &self.peers;
+        let mut ranks: Vec<(u32, usize)> = peers
+            .ranks
+            .iter()
+            .enumerate()
+            .filter_map(|(number, rank)| Some(((*rank)?, number)))
+            .collect();
+        ranks.sort_unstable();
+        let columns = peers.steps.len().max(1);
+        let mut work = vec![vec![0u64; columns]; peers.ranks.len()];
+        for (entry, &ns) in peers.work.iter().enumerate() {
+            let step = match peers.step.get(entry) {
+                Some(&NONE) => continue,
+                Some(&step) => step as usize,
+                None => 0,
+            };
+            if !self.communication[entry] {
+                work[usize::from(peers.rank[entry])][step] += ns;
+            }
+        }
+        let mean = |step: usize| {
+            let sum: u64 = ranks.iter().map(|&(_, number)| work[number][step]).sum();
+            sum as f64 / ranks.len().max(1) as f64
+        };
+        let means: Vec<f64> = (0..columns).map(mean).collect();
+        Heatmap {
+            cells: ranks
+                .iter()
+                .map(|&(_, number)| {
+                    let cells = work[number].iter().zip(&means);
+                    cells
+                        .map(|(&ns, &mean)| if mean > 0.0 { ns as f64 / mean } else { 0.0 })
+                        .collect()
+                })
+                .collect(),
+            ranks: ranks.into_iter().map(|one| one.0).collect(),
+            steps: peers.steps.clone(),
+        }
+    }
+}
+
+impl Heatmap {
+    /// One line per rank, with at most `width` columns for the steps: where there are more, several share one column
+    /// and the largest counts. The last number is the rank's mean.
+    pub fn to_text(&self, width: usize) -> String {
+        let (low, high) = self.range();
+        let columns = self.cells.first().map_or(0, Vec::len).min(width.max(1));
+        let digits = self
+            .ranks
+            .iter()
+            .max()
+            .map_or(1, |rank| rank.to_string().len());
+        let mut text = String::new();
+        for (rank, cells) in self.ranks.iter().zip(&self.cells) {
+            let _ = write!(text, "rank {rank:>digits$} ");
+            for column in 0..columns {
+                let from = column * cells.len() / columns;
+                let to = ((column + 1) * cells.len() / columns).max(from + 1);
+                let cell = cells[from..to].iter().copied().fold(0.0, f64::max);
+                text.push(shade(cell, low, high));
+            }
+            let _ = writeln!(text, " {:.2}×", mean(cells));
+        }
+        if !self.ranks.is_empty() {
+            let _ = writeln!(
+                text,
+                "{} = {low:.2}× to {} = {high:.2}× the mean work of the ranks in the step",
+                SHADES[0], SHADES[7]
+            );
+        }
+        text
+    }
+
+    /// The same as a picture: a cell for each rank and step, red above the mean and blue below it.
+    pub fn to_svg(&self) -> String {
+        let (width, height, left, top) = (16, 16, 70, 40);
+        let columns = self.cells.first().map_or(0, Vec::len);
+        let (w, h) = (
+            left + width * columns + 10,
+            top + height * self.ranks.len() + 30,
+        );
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" \
+             font-family=\"sans-serif\" font-size=\"11\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+             <text x=\"8\" y=\"18\">work of each rank in each step, as a multiple of the mean of the ranks</text>\n"
+        );
+        let most = self.range().1.max(1.01) - 1.0;
+        for (row, (rank, cells)) in self.ranks.iter().zip(&self.cells).enumerate() {
+            let y = top + height * row;
+            let _ = writeln!(svg, "<text x=\"8\" y=\"{}\">rank {rank}</text>", y + 12);
+            for (column, &cell) in cells.iter().enumerate() {
+                let x = left + width * column;
+                let step = self
+                    .steps
+                    .get(column)
+                    .map_or_else(String::new, |step| format!("step {step}, "));
+                let strength = ((cell - 1.0).abs() / most).min(1.0);
+                let faded = (255.0 - 200.0 * strength).round() as u8;
+                let fill = if cell >= 1.0 {
+                    format!("rgb(255,{faded},{faded})")
+                } else {
+                    format!("rgb({faded},{faded},255)")
+                };
+                let _ = writeln!(
+                    svg,
+                    "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{fill}\">\
+                     <title>{step}rank {rank}: {cell:.3}</title></rect>",
+                    width - 1,
+                    height - 1
+                );
+            }
+        }
+        let y = top + height * self.ranks.len() + 16;
+        if let (Some(first), Some(last)) = (self.steps.first(), self.steps.last()) {
+            let _ = writeln!(
+                svg,
+                "<text x=\"{left}\" y=\"{y}\">steps {first} to {last}</text>"
+            );
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn range(&self) -> (f64, f64) {
+        let cells = || self.cells.iter().flatten().copied();
+        (
+            cells().fold(f64::INFINITY, f64::min).min(1.0),
+            cells().fold(1.0, f64::max),
+        )
+    }
+}
+
+fn shade(cell: f64, low: f64, high: f64) -> char {
+    let place = if high > low {
+        (cell - low) / (high - low)
+    } else {
+        0.0
+    };
+    SHADES[((place * 7.0).round().max(0.0) as usize).min(7)]
+}
+
+fn mean(cells: &[f64]) -> f64 {
+    cells.iter().sum::<f64>() / cells.len().max(1) as f64
+}

@@ -1,0 +1,164 @@
+//! Calls of the same op with the same shapes, on all ranks: what an entry is compared with.
+
+use super::super::CausalModel;
+use crate::analyze::forest::NONE;
+use crate::analyze::row_key::ByShape;
+use crate::analyze::step_of::step_of_entries;
+use crate::model::TraceView;
+use std::collections::HashMap;
+
+/// The usual duration of a call among its peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Usual {
+    /// The mean of all calls.
+    #[default]
+    Mean,
+    /// The median of all calls: a few slow calls do not count.
+    Median,
+}
+
+/// Facts about every entry that scenarios need, gathered once.
+#[derive(Debug)]
+pub(super) struct Peers {
+    /// By entry: its group of peers; [`NONE`] for entries that are not in the model.
+    pub(super) group: Vec<u32>,
+    /// By entry: how long it worked, without waiting and without the ops inside it.
+    pub(super) work: Vec<u64>,
+    /// By entry: the index of its rank in `ranks`.
+    pub(super) rank: Vec<u16>,
+    pub(super) ranks: Vec<Option<u32>>,
+    /// By entry: the position of its step in `steps`; empty where the trace has no steps.
+    pub(super) step: Vec<u32>,
+    /// The numbers of the steps, in the order in which they began.
+    pub(super) steps: Vec<u64>,
+    /// By group: an entry of it.
+    pub(super) example: Vec<u32>,
+    groups: usize,
+}
+
+impl Peers {
+    pub(super) fn of<T: TraceView + ?Sized>(model: &CausalModel<'_, T>) -> Peers {
+        let trace = model.trace;
+        let count = trace.entry_count();
+        let mut peers = Peers {
+            group: vec![NONE; count],
+            work: vec![0; count],
+            rank: vec![0; count],
+            ranks: Vec::new(),
+            step: Vec::new(),
+            steps: Vec::new(),
+            example: Vec::new(),
+            groups: 0,
+        };
+        for piece in model.pieces.iter().flatten() {
+            if piece.is_work() && (piece.node as usize) < count {
+                peers.work[piece.node as usize] += piece.length();
+            }
+        }
+        peers.group_entries(trace);
+        peers.number_steps(trace);
+        peers
+    }
+
+    #[allow(
+        clippy::mutable_key_type,
+        reason = "a view compares by its entry, which does not change"
+    )]
+    fn group_entries<T: TraceView + ?Sized>(&mut self, trace: &T) {
+        let mut by_signature: Vec<u32> = Vec::new();
+        let mut by_shape: HashMap<ByShape<'_>, u32> = HashMap::new();
+        let mut rank_numbers: HashMap<Option<u32>, u16> = HashMap::new();
+        for (index, view) in trace.views().enumerate() {
+            let ranks = &mut self.ranks;
+            self.rank[index] = *rank_numbers.entry(view.rank()).or_insert_with(|| {
+                ranks.push(view.rank());
+                (ranks.len() - 1) as u16
+            });
+            let signature = view.signature().map(|signature| signature as usize);
+            if let Some(&known) = signature.and_then(|signature| by_signature.get(signature))
+                && known != NONE
+            {
+                self.group[index] = known;
+                continue;
+            }
+            let next = by_shape.len() as u32;
+            let group = *by_shape.entry(ByShape(view)).or_insert(next);
+            if group == next {
+                self.example.push(index as u32);
+            }
+            if let Some(signature) = signature {
+                if signature >= by_signature.len() {
+                    by_signature.resize(signature + 1, NONE);
+                }
+                by_signature[signature] = group;
+            }
+            self.group[index] = group;
+        }
+        self.groups = by_shape.len();
+    }
+
+    fn number_steps<T: TraceView + ?Sized>(&mut self, trace: &T) {
+        let steps = trace.steps();
+        let mut first: HashMap<u64, i64> = HashMap::new();
+        for step in steps {
+            let start = first.entry(step.number).or_insert(step.start_ns);
+            *start = step.start_ns.min(*start);
+        }
+        let mut numbers: Vec<(i64, u64)> = first
+            .into_iter()
+            .map(|(number, start)| (start, number))
+            .collect();
+        numbers.sort_unstable();
+        self.steps = numbers.iter().map(|one| one.1).collect();
+        let position: HashMap<u64, u32> = self.steps.iter().copied().zip(0..).collect();
+        self.step = step_of_entries(trace)
+            .into_iter()
+            .map(|step| {
+                let number = step
+                    .and_then(|step| steps.get(step))
+                    .map(|step| step.number);
+                number
+                    .and_then(|number| position.get(&number).copied())
+                    .unwrap_or(NONE)
+            })
+            .collect();
+    }
+
+    /// The usual work of each group, over the entries that `counts` holds for; 0 where there are none.
+    pub(super) fn usual(&self, usual: Usual, counts: impl Fn(usize) -> bool) -> Vec<f64> {
+        let entries = || (0..self.group.len()).filter(|&entry| counts(entry));
+        match usual {
+            Usual::Mean => {
+                let mut sums: Vec<(f64, f64)> = vec![(0.0, 0.0); self.groups];
+                for entry in entries() {
+                    let sum = &mut sums[self.group[entry] as usize];
+                    sum.0 += self.work[entry] as f64;
+                    sum.1 += 1.0;
+                }
+                let mean = |(sum, count): (f64, f64)| if count > 0.0 { sum / count } else { 0.0 };
+                sums.into_iter().map(mean).collect()
+            }
+            Usual::Median => {
+                let mut all: Vec<(u32, u64)> = entries()
+                    .map(|entry| (self.group[entry], self.work[entry]))
+                    .collect();
+                all.sort_unstable();
+                let mut medians = vec![0.0; self.groups];
+                for group in all.chunk_by(|a, b| a.0 == b.0) {
+                    let (low, high) = (group[(group.len() - 1) / 2].1, group[group.len() / 2].1);
+                    medians[group[0].0 as usize] = f64::midpoint(low as f64, high as f64);
+                }
+                medians
+            }
+        }
+    }
+
+    /// How many of the groups have entries that `counts` holds for.
+    pub(super) fn has(&self, counts: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut has = vec![false; self.groups];
+        for entry in (0..self.group.len()).filter(|&entry| counts(entry)) {
+            has[self.group[entry] as usize] = true;
+        }
+        has
+    }
+}

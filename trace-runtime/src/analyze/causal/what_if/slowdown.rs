@@ -1,0 +1,224 @@
+//! Slowdown: how much longer the job takes than if every call took the usual time of its peers, and because of what.
+
+use super::peers::Usual;
+use super::scenario::{Factors, Which};
+use super::{JobTime, WhatIf};
+use crate::model::TraceView;
+use crate::model::json_struct::json_struct;
+use crate::model::wire::metadata::{STAGE, of_rank};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Replays are made for at most so many ops and ranks: those with the most work above the usual.
+const MOST_PARTS: usize = 16;
+/// A slowdown below this is noise.
+const NOTICEABLE: f64 = 1.02;
+
+/// How much longer a job takes than the ideal one, and because of what.
+///
+/// After "Understanding Stragglers in Large Model Training Using What-if Analysis": in the ideal job every call takes
+/// the usual time of its peers (the same op and shapes, on all ranks and in all steps), communication takes the usual
+/// time without waiting for late ranks, and the same dependencies hold.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Slowdown {
+    /// S: the time of the job over its ideal time. 1 is a job without stragglers.
+    pub slowdown: f64,
+    /// The time of the job as it was.
+    pub recorded: JobTime,
+    /// The time of the ideal job.
+    pub ideal: JobTime,
+    /// By op type, most slowdown first; the largest only.
+    pub ops: Vec<Part>,
+    /// By rank, most slowdown first; the largest only.
+    pub ranks: Vec<Part>,
+    /// By pipeline stage, most slowdown first; empty where the trace does not name the stage of each rank.
+    pub stages: Vec<Part>,
+    /// The cause in one line.
+    pub cause: String,
+}
+
+json_struct!(Slowdown {
+    required: [slowdown, recorded, ideal, ops, ranks, stages, cause],
+    optional: [],
+});
+
+/// A part of a job, and what it costs that it does not take the usual time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Part {
+    /// The op, the rank or the stage.
+    pub name: String,
+    /// The slowdown if only this part took its recorded time and all others the usual one.
+    pub slowdown: f64,
+    /// The time that the job would save if only this part took the usual time; below 0 if it would lose some. A rank
+    /// is compared with the other ranks, an op and a stage with all calls.
+    pub cost_ns: i64,
+    /// That time as a share of all that the ideal job saves.
+    pub explained: f64,
+}
+
+json_struct!(Part {
+    required: [name, slowdown, cost_ns, explained],
+    optional: [],
+});
+
+/// The pipeline stage of a rank, where the metadata has it: `rank.R.stage`.
+pub(super) fn stage_of<T: TraceView + ?Sized>(trace: &T, rank: u32) -> Option<String> {
+    trace.metadata().get(&of_rank(rank, STAGE)).cloned()
+}
+
+impl<T: TraceView + ?Sized> WhatIf<'_, T> {
+    /// How much longer the job takes than the ideal one, by op, rank and stage.
+    ///
+    /// Takes two replays for each op, rank and stage that is listed.
+    pub fn slowdown(&self, usual: Usual) -> Slowdown {
+        let recorded = self.recorded();
+        let all = super::Scenario::new().all_usual(usual);
+        let ideal = self.run(&all);
+        let mut found = Slowdown {
+            slowdown: ratio(recorded.total_ns, ideal.total_ns),
+            ..Slowdown::default()
+        };
+        let part = |name: String, which: Which| {
+            let selected = self.selected(&which);
+            let mut others_ideal = all.factors(self);
+            others_ideal.reset(&*selected);
+            let alone = self.replayed(&others_ideal).total_ns;
+            let mut fixed = Factors::unchanged();
+            let compared = |entry: usize| !matches!(which, Which::Rank(_)) || !selected(entry);
+            fixed.usual(&self.peers, usual, &*selected, &compared);
+            let without = self.replayed(&fixed).total_ns;
+            let cost = i128::from(recorded.total_ns) - i128::from(without);
+            let saved = recorded.total_ns.saturating_sub(ideal.total_ns);
+            Part {
+                name,
+                slowdown: ratio(alone, ideal.total_ns),
+                cost_ns: i64::try_from(cost).unwrap_or(i64::MAX),
+                explained: cost as f64 / (saved.max(1)) as f64,
+            }
+        };
+        found.ops = sorted(
+            self.excess_ops(usual)
+                .into_iter()
+                .map(|op| part(op.clone(), Which::Op(op))),
+        );
+        found.ranks = sorted(
+            self.excess_ranks(usual)
+                .into_iter()
+                .map(|rank| part(format!("rank {rank}"), Which::Rank(rank))),
+        );
+        found.stages = sorted(
+            self.stages()
+                .into_iter()
+                .map(|stage| part(format!("stage {stage}"), Which::Stage(stage))),
+        );
+        found.cause = cause(&found);
+        found.recorded = recorded;
+        found.ideal = ideal;
+        found
+    }
+
+    /// The stages of the job, if the trace names the stage of each rank and there are several.
+    fn stages(&self) -> BTreeSet<String> {
+        let ranks = self.peers.ranks.iter().flatten();
+        let stages: Option<BTreeSet<String>> =
+            ranks.map(|&rank| stage_of(self.trace, rank)).collect();
+        stages.filter(|stages| stages.len() > 1).unwrap_or_default()
+    }
+
+    /// Ops by the time above the usual one, most first.
+    fn excess_ops(&self, usual: Usual) -> Vec<String> {
+        let usual = self.peers.usual(usual, |_| true);
+        let mut by_group = vec![0.0; usual.len()];
+        for (entry, &ns) in self.peers.work.iter().enumerate() {
+            let group = self.peers.group[entry] as usize;
+            by_group[group] += (ns as f64 - usual[group]).max(0.0);
+        }
+        let mut by_op: BTreeMap<&str, f64> = BTreeMap::new();
+        for (&entry, excess) in self.peers.example.iter().zip(by_group) {
+            let view = self.trace.view(entry as usize);
+            *by_op.entry(view.operation()).or_default() += excess;
+        }
+        largest(by_op.into_iter().map(|(op, ns)| (op.to_owned(), ns)))
+    }
+
+    /// Ranks by the time above the usual one, most first.
+    fn excess_ranks(&self, usual: Usual) -> Vec<u32> {
+        let usual = self.peers.usual(usual, |_| true);
+        let mut excess = vec![0.0; self.peers.ranks.len()];
+        for (entry, &ns) in self.peers.work.iter().enumerate() {
+            let group = self.peers.group[entry] as usize;
+            excess[usize::from(self.peers.rank[entry])] += ns as f64 - usual[group];
+        }
+        let ranks = self.peers.ranks.iter().zip(excess);
+        let ranks: Vec<(u32, f64)> = ranks
+            .filter_map(|(rank, ns)| Some(((*rank)?, ns)))
+            .collect();
+        if ranks.len() < 2 {
+            return Vec::new();
+        }
+        largest(ranks.into_iter())
+    }
+}
+
+fn largest<K>(parts: impl Iterator<Item = (K, f64)>) -> Vec<K> {
+    let mut parts: Vec<(K, f64)> = parts.collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    parts.truncate(MOST_PARTS);
+    parts.into_iter().map(|part| part.0).collect()
+}
+
+fn sorted(parts: impl Iterator<Item = Part>) -> Vec<Part> {
+    let mut parts: Vec<Part> = parts.collect();
+    parts.sort_by(|a, b| b.slowdown.total_cmp(&a.slowdown));
+    parts
+}
+
+fn ratio(actual: u64, ideal: u64) -> f64 {
+    if ideal == 0 {
+        1.0
+    } else {
+        actual as f64 / ideal as f64
+    }
+}
+
+/// The cause in one line: one rank if that explains the slowdown as well as its whole stage does, else the stage, else
+/// the op.
+fn cause(found: &Slowdown) -> String {
+    if found.slowdown < NOTICEABLE {
+        return format!(
+            "no straggler: the job takes {:.3} × the time that it would take if every call took the usual time",
+            found.slowdown
+        );
+    }
+    let most = |parts: &[Part]| {
+        let most = parts
+            .iter()
+            .max_by(|a, b| a.explained.total_cmp(&b.explained));
+        most.map_or((String::new(), 0.0), |part| {
+            (part.name.clone(), part.explained)
+        })
+    };
+    let (rank, stage, op) = (most(&found.ranks), most(&found.stages), most(&found.ops));
+    let (name, explained) = if rank.1 >= 0.5 && rank.1 >= 0.9 * stage.1 {
+        let because = if op.1 >= 0.5 {
+            format!(", mostly in {}", op.0)
+        } else {
+            String::new()
+        };
+        (format!("{}{because}", rank.0), rank.1)
+    } else if stage.1 >= 0.5 {
+        (stage.0, stage.1)
+    } else if op.1 >= 0.5 {
+        (op.0, op.1)
+    } else {
+        (String::new(), 0.0)
+    };
+    let slowdown = format!("the job takes {:.2} × its ideal time", found.slowdown);
+    if name.is_empty() {
+        format!("{slowdown}; no single rank, stage or op explains half of it")
+    } else {
+        format!(
+            "{slowdown}; the cause is {name} ({:.0} % of the loss)",
+            100.0 * explained
+        )
+    }
+}

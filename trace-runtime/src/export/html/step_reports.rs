@@ -1,0 +1,57 @@
+//! Reports of single steps, so that the whole page can be restricted to one.
+
+use crate::analyze::{MachinePeaks, step_of_entries};
+use crate::export::part::TracePart;
+use crate::model::TraceView;
+use crate::report::Report;
+use std::collections::BTreeSet;
+
+/// Steps with a report of their own, at most.
+const MOST_STEPS: usize = 64;
+/// In a trace with more entries, a step has no report of its own: that would take longer than all the rest.
+const MOST_ENTRIES: usize = 250_000;
+
+/// The reports of the steps of a trace, by step number.
+pub(super) fn step_reports(
+    trace: &dyn TraceView,
+    peaks: Option<MachinePeaks>,
+) -> Vec<(u64, Report)> {
+    if trace.entry_count() > MOST_ENTRIES {
+        return Vec::new();
+    }
+    let numbers: BTreeSet<u64> = trace.steps().iter().map(|step| step.number).collect();
+    // One step is the whole trace, but for what ran outside of it.
+    if numbers.len() < 2 {
+        return Vec::new();
+    }
+    let step_of = step_of_entries(trace);
+    chosen(&numbers, trace)
+        .into_iter()
+        .map(|number| {
+            let mut report = Report::of(&TracePart::step(trace, number, &step_of));
+            if let Some(peaks) = peaks {
+                report = report.with_peaks(peaks);
+            }
+            (number, report)
+        })
+        .collect()
+}
+
+/// All steps, or of many the slowest half and others that are spread evenly over the run.
+fn chosen(numbers: &BTreeSet<u64>, trace: &dyn TraceView) -> BTreeSet<u64> {
+    if numbers.len() <= MOST_STEPS {
+        return numbers.clone();
+    }
+    let mut steps: Vec<_> = trace.steps().iter().collect();
+    steps.sort_by_key(|step| std::cmp::Reverse(step.length_ns()));
+    let mut chosen = BTreeSet::new();
+    for step in steps {
+        if chosen.len() == MOST_STEPS / 2 {
+            break;
+        }
+        chosen.insert(step.number);
+    }
+    let every = numbers.len().div_ceil(MOST_STEPS / 2);
+    chosen.extend(numbers.iter().copied().step_by(every));
+    chosen
+}

@@ -1,0 +1,72 @@
+//! Recordings that are split into several files.
+
+use super::collect::{read, read_with};
+use super::header::{FileHeader, HEADER_BYTES};
+use crate::model::{TraceError, TraceStore};
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Reads the recording in a file, and those of its parts that are beside it: `run.1.optrace` is a part of
+/// `run.optrace`. A part on its own has all that is needed to read it.
+pub(crate) fn open(path: &Path) -> Result<TraceStore, TraceError> {
+    let read = || {
+        let mut main = File::open(path).map_err(TraceError::reading)?;
+        let parts = parts_of(path, &mut main).map_err(TraceError::reading)?;
+        if parts.is_empty() {
+            return read(main);
+        }
+        read_with(main, parts)
+    };
+    read().map_err(|error| error.in_file(path))
+}
+
+/// The parts of a recording, in order.
+fn parts_of(path: &Path, main: &mut File) -> std::io::Result<Vec<File>> {
+    let own = header_of(main);
+    main.seek(SeekFrom::Start(0))?;
+    let Some(own) = own else {
+        return Ok(Vec::new());
+    };
+    let mut found: Vec<(u64, PathBuf)> = Vec::new();
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(files) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+        return Ok(Vec::new());
+    };
+    for file in files.flatten() {
+        let number = path.file_stem().and_then(|stem| {
+            let name = file.file_name();
+            let name = name.to_str()?.strip_prefix(stem.to_str()?)?;
+            name.strip_prefix('.')?
+                .strip_suffix(".optrace")?
+                .parse()
+                .ok()
+        });
+        found.extend(number.map(|number| (number, file.path())));
+    }
+    found.sort_unstable();
+    let mut parts = Vec::new();
+    for (_, path) in found {
+        // One that was removed meanwhile is not there any more.
+        let Ok(mut file) = File::open(path) else {
+            continue;
+        };
+        let same =
+            |header: FileHeader| header.pid == own.pid && header.start_unix_ns == own.start_unix_ns;
+        if header_of(&mut file).is_some_and(same) {
+            file.seek(SeekFrom::Start(0))?;
+            parts.push(file);
+        }
+    }
+    Ok(parts)
+}
+
+fn header_of(file: &mut File) -> Option<FileHeader> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES);
+    file.take(HEADER_BYTES as u64)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    FileHeader::parse(&bytes).ok().map(|(header, _)| header)
+}

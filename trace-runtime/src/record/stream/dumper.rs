@@ -1,0 +1,81 @@
+//! Dumps a flight recorder to numbered files.
+
+use super::dump;
+use super::ring::Ring;
+use crate::model::{TraceError, TraceStore};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use trace_core::__engine::clock::Clock;
+
+/// What a dump needs, on whichever thread it is made.
+#[derive(Debug)]
+pub(super) struct Dumper {
+    ring: Arc<Ring>,
+    clock: Clock,
+    /// Older ops are left out.
+    keep: Option<Duration>,
+    /// Where triggers dump to.
+    path: Option<PathBuf>,
+    dumps: AtomicU32,
+    /// Why the latest dump failed that had no caller to return the error to.
+    error: Mutex<Option<TraceError>>,
+}
+
+impl Dumper {
+    pub(super) fn new(
+        ring: Arc<Ring>,
+        clock: Clock,
+        keep: Option<Duration>,
+        path: Option<PathBuf>,
+    ) -> Dumper {
+        Dumper {
+            ring,
+            clock,
+            keep,
+            path,
+            dumps: AtomicU32::new(0),
+            error: Mutex::new(None),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let now = self.clock.clone().now();
+        let kept = self.keep.map_or(now, |keep| ticks_in(&self.clock, keep));
+        dump::dump(&self.ring, now.saturating_sub(kept))
+    }
+
+    /// Writes what is kept to a file.
+    pub(super) fn dump(&self, path: &Path) -> Result<(), TraceError> {
+        dump::write(&self.bytes(), path)
+    }
+
+    /// What is kept, as a trace.
+    pub(super) fn read(&self) -> Result<TraceStore, TraceError> {
+        dump::read(&self.bytes())
+    }
+
+    /// Writes what is kept to the file of the triggers.
+    pub(super) fn dump_now(&self) {
+        let Some(path) = &self.path else {
+            return;
+        };
+        let number = self.dumps.fetch_add(1, Ordering::Relaxed) + 1;
+        let path = match path.to_str() {
+            Some(text) => PathBuf::from(text.replace("{n}", &number.to_string())),
+            None => path.clone(),
+        };
+        if let (Err(error), Ok(mut last)) = (self.dump(&path), self.error.lock()) {
+            *last = Some(error);
+        }
+    }
+
+    pub(super) fn take_error(&self) -> Option<TraceError> {
+        self.error.lock().ok()?.take()
+    }
+}
+
+pub(super) fn ticks_in(clock: &Clock, duration: Duration) -> u64 {
+    clock.ticks_in(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,28 @@
+//! A dump when the program panics, after the panic hook that was there before.
+
+use super::dumper::Dumper;
+use std::panic;
+use std::sync::{Arc, Mutex, Once, Weak};
+
+/// The flight recorder of the session that runs.
+static ACTIVE: Mutex<Weak<Dumper>> = Mutex::new(Weak::new());
+
+/// Dumps to the file of `dumper` when a thread panics, until it is dropped.
+pub(super) fn dump_on_panic(dumper: &Arc<Dumper>) {
+    static INSTALLED: Once = Once::new();
+    if let Ok(mut active) = ACTIVE.lock() {
+        *active = Arc::downgrade(dumper);
+    }
+    INSTALLED.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            before(info);
+            // A panic while another one is dumped, or inside of a dump, is not dumped again.
+            if let Ok(active) = ACTIVE.try_lock()
+                && let Some(dumper) = active.upgrade()
+            {
+                dumper.dump_now();
+            }
+        }));
+    });
+}
