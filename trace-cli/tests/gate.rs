@@ -204,7 +204,7 @@ fn a_baseline_is_accepted_before_and_refused_after() {
     );
     let newer = std::fs::read_to_string(&path)
         .unwrap()
-        .replacen(": 2,", ": 99,", 1);
+        .replacen(": 3,", ": 99,", 1);
     let newer = vec![folder.file("newer.json", newer)];
     let error = diff(&newer, &after, &[]).failed();
     assert!(

@@ -41,7 +41,7 @@ pub(super) fn changes(found: &TraceDiff, limit: usize) -> Table {
         footer: (more > 0).then(|| format!("and {more} more: {}", time(rest))),
         footnote: Some((
             "quiet",
-            "quiet: change of calls × the quartile call, which other programs rarely disturb"
+            "quiet: change of calls × the mean of the faster half of the calls, which other programs rarely disturb"
                 .to_owned(),
         )),
     }

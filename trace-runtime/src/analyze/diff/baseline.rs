@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
 /// The version of the file. It grows when an older reader would get something wrong.
-pub const BASELINE_VERSION: u32 = 2;
+pub const BASELINE_VERSION: u32 = 3;
 /// The first key of the file, by which it is recognised.
 const MARK: &str = "optrace_baseline";
 /// Runs are left out of a file that would be larger.

@@ -6,12 +6,14 @@ use super::item::{Item, Kind, Metric};
 use super::noise::{Design, Runs};
 use super::run_group::{Matched, RunGroup};
 use super::run_summary::{RowFigures, RunSummary};
-use super::statistics::{cautious_median, mean, median};
+use super::statistics::{cautious_median, median};
 use super::trace_diff::OUTSIDE;
 use std::collections::HashMap;
 
 /// The change that all ops share is only computed from at least this many ops.
 const FEWEST_VOTERS: usize = 4;
+/// A common change up to this size is chance: the ops that vote are light, and vary. Only what exceeds it counts.
+const COMMON_BY_CHANCE: f64 = 0.03;
 /// An op with a smaller share of the time is not used for the change that all ops share.
 const VOTER_WEIGHT: f64 = 0.002;
 
@@ -28,8 +30,8 @@ pub(super) struct Comparison<'a> {
     pub(super) whole: (Whole, Whole),
     /// Time of long calls that is not shown in the rows of their ops, before and after.
     pub(super) long_ns: (i64, i64),
-    /// What the ops have in common in each run, by metric.
-    pub(super) common: HashMap<Metric, Vec<f64>>,
+    /// The change that the ops have in common, by metric; as a logarithm.
+    pub(super) common: HashMap<Metric, f64>,
     /// By how much the time of the ops exceeds their quiet time in each run: interference.
     pub(super) excess: Vec<f64>,
 }
@@ -107,7 +109,6 @@ impl<'a> Comparison<'a> {
             .filter(|item| item.kind == Kind::Op && item.key.0 != OUTSIDE)
             .filter(|item| self.weight(item) >= VOTER_WEIGHT)
             .collect();
-        let runs = self.excess.len();
         let series = |metric: Metric| -> Vec<Vec<f64>> {
             voters
                 .iter()
@@ -118,72 +119,31 @@ impl<'a> Comparison<'a> {
         if time.len() < FEWEST_VOTERS || quiet.len() != time.len() {
             return;
         }
-        let shared = |series: &[Vec<f64>]| -> Vec<f64> {
-            let levels: Vec<f64> = series.iter().map(|one| self.level(one)).collect();
-            let of_run = |run: usize| {
-                cautious_median(series.iter().zip(&levels).map(|(one, at)| one[run] - at))
-            };
-            (0..runs).map(of_run).collect()
+        let shared = |series: &[Vec<f64>]| {
+            let median = cautious_median(series.iter().map(|one| self.runs.change(one)));
+            (median.abs() - COMMON_BY_CHANCE).max(0.0).copysign(median)
         };
-        let excess = (0..runs).map(|run| {
+        let (by_time, by_quiet) = (shared(&time), shared(&quiet));
+        let excess = (0..self.excess.len()).map(|run| {
             median(
                 time.iter()
                     .zip(&quiet)
                     .map(|(time, quiet)| time[run] - quiet[run]),
             )
         });
-        let excess = excess.collect();
-        let (by_time, by_quiet) = (shared(&time), shared(&quiet));
-        for (by, common, metrics) in [
-            (
-                Metric::Time,
-                by_time,
-                &[Metric::Time, Metric::Tail, Metric::Maximum][..],
-            ),
-            (Metric::Quiet, by_quiet, &[Metric::Quiet, Metric::Median]),
-        ] {
-            if self.steadies(by, &common) {
-                for &metric in metrics {
-                    self.common.insert(metric, common.clone());
-                }
-            }
-        }
-        self.excess = excess;
+        self.excess = excess.collect();
+        self.common = HashMap::from([
+            (Metric::Time, by_time),
+            (Metric::Tail, by_time),
+            (Metric::Maximum, by_time),
+            (Metric::Quiet, by_quiet),
+            (Metric::Median, by_quiet),
+        ]);
     }
 
-    /// Whether items vary less between the runs of a side without what the ops have in common. If not, that is mostly the
-    /// noise of light ops. The change between the sides has no influence on this.
-    fn steadies(&self, metric: Metric, common: &[f64]) -> bool {
-        if !self.runs.show_variance() {
-            return true;
-        }
-        let heavy = self
-            .items
-            .iter()
-            .filter(|item| self.weight(item) >= self.settings.min_weight);
-        let series: Vec<Vec<f64>> = heavy.filter_map(|item| item.series(metric)).collect();
-        let without = |one: &Vec<f64>| -> Vec<f64> {
-            one.iter().zip(common).map(|(one, all)| one - all).collect()
-        };
-        let as_it_is = median(series.iter().map(|one| self.runs.variance(one)));
-        median(series.iter().map(|one| self.runs.variance(&without(one)))) < as_it_is
-    }
-
-    /// The level of a series, to which both sides contribute equally.
-    pub(super) fn level(&self, series: &[f64]) -> f64 {
-        let (before, after) = series.split_at(self.runs.before);
-        f64::midpoint(mean(before), mean(after))
-    }
-
-    pub(super) fn specific(&self, metric: Metric, series: &[f64]) -> Vec<f64> {
-        match self.common.get(&metric) {
-            Some(common) => series
-                .iter()
-                .zip(common)
-                .map(|(one, common)| one - common)
-                .collect(),
-            None => series.to_vec(),
-        }
+    /// The change of a metric that the ops have in common; 0 for calls, and where there are too few ops.
+    pub(super) fn common_change(&self, metric: Metric) -> f64 {
+        self.common.get(&metric).copied().unwrap_or_default()
     }
 
     pub(super) fn parts(&self, item: &Item<'a>) -> Parts {

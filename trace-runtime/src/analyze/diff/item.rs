@@ -2,6 +2,7 @@
 
 use super::run_group::{Key, Matched, RunGroup};
 use super::run_summary::{RowFigures, RunSummary};
+use super::statistics::median;
 use std::collections::HashMap;
 
 /// A figure of an item in each run.
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 pub(super) enum Metric {
     /// Self time per unit: what the item adds to the total.
     Time,
-    /// Calls per unit × a quiet call: what the item would add on a machine that nothing else uses.
+    /// Calls per unit × a quiet call ([`RowFigures::quiet_ns`]): what the item would add on a machine that nothing else uses.
     Quiet,
     /// Calls per unit.
     Calls,
@@ -59,6 +60,10 @@ struct Figures {
     count: f64,
     time: f64,
     quiet: f64,
+    /// The sum over rows of quiet time² / calls.
+    concentration: f64,
+    /// Calls × the median call.
+    typical: f64,
     median: f64,
     tail: f64,
     maximum: f64,
@@ -71,6 +76,8 @@ impl Figures {
         self.count += count;
         self.time += row.self_ns as f64;
         self.quiet += count * row.quiet_ns as f64;
+        self.concentration += count * (row.quiet_ns as f64).powi(2);
+        self.typical += count * row.p50_ns as f64;
         self.median = row.p50_ns as f64;
         self.tail = row.p95_ns as f64;
         self.maximum = row.max_ns as f64;
@@ -160,14 +167,28 @@ impl<'a> Item<'a> {
             .collect()
     }
 
+    /// The logarithm of a typical call over a quiet one, in the median run: 0 if all calls take equally long.
+    pub(super) fn unevenness(&self) -> f64 {
+        let runs = self.runs.iter().flatten();
+        let ratios = runs.filter(|of| of.quiet > 0.0);
+        median(ratios.map(|of| (of.typical / of.quiet).ln().max(0.0)))
+    }
+
     /// Whether any of the runs in this range has the item.
     pub(super) fn runs_in(&self, runs: std::ops::Range<usize>) -> bool {
         self.runs[runs].iter().any(Option::is_some)
     }
 
-    /// The number of calls in the run that has the fewest.
+    /// The number of calls in the run that has the fewest. Where most of the time is in the few calls of one row, it is
+    /// close to their number, however many short calls the other rows have.
     pub(super) fn fewest_calls(&self) -> f64 {
-        let counts = self.runs.iter().flatten().map(|of| of.count);
+        let counts = self.runs.iter().flatten().map(|of| {
+            if of.concentration > 0.0 {
+                of.quiet.powi(2) / of.concentration
+            } else {
+                of.count
+            }
+        });
         counts.fold(f64::INFINITY, f64::min)
     }
 

@@ -13,8 +13,9 @@
 //! is split into *more calls* (additional calls × the mean call before) and *slower calls* (the rest).
 //!
 //! **What is tested**, for the total, every op and every op × shapes that weighs enough:
-//! - *quiet time*: calls × the quartile call. A quarter of the calls are rarely disturbed, so this varies by one to
-//!   four percent between runs even on a busy machine. It finds slower code.
+//! - *quiet time*: calls × the mean of the faster half of the calls, which other programs rarely disturb. It varies by
+//!   one to five percent between runs even on a busy machine. It finds slower code. A percentile would jump where the
+//!   calls of an op are a mixture of short and long ones.
 //! - *calls*: it finds ops that are called more often.
 //! - *time*: the self time. It finds tails: calls that are slow once in a while.
 //! - the *median*, the 95th percentile and the longest call of op × shapes, which have verdicts of their own and no
@@ -22,20 +23,26 @@
 //!
 //! The time outside of ops is tested in the same way; its calls are the gaps between ops.
 //!
-//! **The common change.** If four ops or more have a share of the time, the median of their changes is what they have
-//! in common: the clock speed, the load of the machine, a compiler. A change of only half of them is not common. Ops are
-//! judged by what they have beyond it, if that makes them vary less between the runs of a side. The total is judged
-//! by its quiet time as it is: a change to everything is a change of the total, and no op is blamed. The *time* of the
-//! total is judged after removing by how much the median op exceeds its quiet time, which is interference.
+//! **The level of a side** is the mean of the lower half of its runs (the three fastest of five), for each figure. A
+//! shared machine is slow for several runs in a row, and only ever adds time, so the slow half shows the machine and the
+//! fast half the program.
 //!
-//! **The test** is a moderated t test: the variance of an item is a weighted mean of its own and of one that all items
-//! share, by the empirical Bayes estimate of Smyth (2004). Items that vary alike share much (at most four degrees of
-//! freedom); an op that varies much more than the others does not hide their changes. The variance has a floor. Runs in
-//! turns ([`Design::Pairs`], `optrace compare`) are tested by the differences within pairs, which cancels drift. For groups
-//! ([`Design::Groups`]) an assumed drift between the groups is added: 1.5 % for quiet times, 25 % for times.
+//! **The common change.** If four ops or more have a share of the time, the median of their changes is what they have
+//! in common: the clock speed, the load of the machine, a compiler. A change of only half of them is not common, and
+//! three percent are chance. Ops are judged by what they have beyond it. The total is judged by its quiet time as it is: a
+//! change to everything is a change of the total, and no op is blamed. The *time* of the total is judged after
+//! removing by how much the median op exceeds its quiet time, which is interference.
+//!
+//! **The test** is a moderated t test of the difference between the levels. The variance comes from the runs that the levels
+//! are means of, times 1.3² because they were selected. It is a weighted mean of an item's own variance and of one that all
+//! items share, by the empirical Bayes estimate of Smyth (2004): items that vary alike share much (at most four degrees of
+//! freedom), and an op that varies much more than the others does not hide their changes. The variance has a floor, which
+//! is higher for an op whose calls are a mixture of lengths. Groups of runs ([`Design::Groups`]) were made at different
+//! times, so a drift between them is assumed: 1 % for the quiet time of an op, 5 % for the total, 25 % for times. Runs in turns
+//! ([`Design::Pairs`], `optrace compare`) need no such assumption: only they find that everything is 10 % slower.
 //!
 //! **Few runs.** With fewer than three runs a side the variation between runs is assumed (35 %), an op must change the
-//! total by 5 %, and by more than interference took from all other ops (their time above calls × the quartile call): one
+//! total by 5 %, and by more than interference took from all other ops (their time above the quiet time): one
 //! run shows little, and the result shows how little.
 //!
 //! **Blocks of calls.** A time must also change by more than its calls explain, or a few interrupted calls would decide.
@@ -43,7 +50,7 @@
 //! together. The same holds for the quiet time of an op with fewer than 16 calls, and with fewer than three runs a side.
 //! One call shows no error: for an op with a single call all runs of a side must be slower than all of the other.
 //!
-//! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 3 % for quiet
+//! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 5 % for quiet
 //! times and calls of all ops, 1 % for their times, whatever the dependence between the tests. The size that a verdict
 //! needs, below, makes false verdicts much rarer than that.
 //!

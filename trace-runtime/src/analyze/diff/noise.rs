@@ -36,7 +36,7 @@ impl Metric {
             Metric::Quiet => Assumed {
                 floor: 0.01,
                 unseen: 0.35,
-                drift: 0.015,
+                drift: 0.01,
             },
             Metric::Calls => Assumed {
                 floor: 0.002,
@@ -61,8 +61,17 @@ impl Metric {
 const PRIOR_FREEDOM: f64 = 4.0;
 /// The same while the variance between runs is assumed, not seen.
 const UNSEEN_FREEDOM: f64 = 30.0;
-/// With fewer degrees of freedom the variance between runs is assumed.
-const FEWEST_FREEDOM: usize = 4;
+/// With fewer runs a side the variance between runs is assumed.
+const ENOUGH_RUNS: usize = 3;
+/// The fastest half of the runs differ less from each other than runs do. For variation that is normally distributed,
+/// the error of their mean is 1.15 (3 runs) to 1.35 (40 runs) times what their differences suggest.
+const SELECTION: f64 = 1.3;
+/// An op whose quiet calls are a mixture of short and long ones varies between runs as the mixture does. Two runs that
+/// agree do not disprove it: the standard deviation between runs is at least this share of the unevenness.
+const UNEVEN_SHARE: f64 = 0.1;
+/// The total of a group of runs may drift this much, as a standard deviation: a machine that is shared can be slow for
+/// several runs in a row, for all ops.
+const TOTAL_DRIFT: f64 = 0.05;
 /// Degrees of freedom of a spread that comes from blocks of calls.
 const BLOCK_FREEDOM: f64 = 9.0;
 
@@ -76,31 +85,19 @@ pub(super) struct Runs {
 
 impl Runs {
     fn freedom(&self) -> usize {
-        match self.design {
-            Design::Groups => (self.before + self.after).saturating_sub(2),
-            Design::Pairs => self.before.saturating_sub(1),
-        }
+        (kept(self.before) + kept(self.after)).saturating_sub(2)
     }
 
     /// Whether the variance between runs can be seen in them.
     pub(super) fn show_variance(&self) -> bool {
-        self.freedom() >= FEWEST_FREEDOM
+        self.before.min(self.after) >= ENOUGH_RUNS
     }
 
-    /// Variance of one run (of one difference, for pairs), as the runs show it.
+    /// The variance of one run, as the quiet runs show it.
     pub(super) fn variance(&self, series: &[f64]) -> f64 {
-        self.sum_of_squares(series) / self.freedom().max(1) as f64
-    }
-
-    fn sum_of_squares(&self, series: &[f64]) -> f64 {
         let (before, after) = series.split_at(self.before);
-        match self.design {
-            Design::Groups => squares(before) + squares(after),
-            Design::Pairs => {
-                let differences: Vec<f64> = after.iter().zip(before).map(|(b, a)| b - a).collect();
-                squares(&differences)
-            }
-        }
+        let squares = squares(&quiet_runs(before)) + squares(&quiet_runs(after));
+        SELECTION.powi(2) * squares / self.freedom().max(1) as f64
     }
 
     /// Whether every run after is above every run before, or below; for pairs, whether all differ in one direction.
@@ -120,19 +117,37 @@ impl Runs {
 
     pub(super) fn change(&self, series: &[f64]) -> f64 {
         let (before, after) = series.split_at(self.before);
-        mean(after) - mean(before)
+        level(after) - level(before)
     }
+}
+
+/// The number of runs of a side that its level comes from: half of them, rounded up.
+fn kept(runs: usize) -> usize {
+    runs.div_ceil(2)
+}
+
+fn quiet_runs(side: &[f64]) -> Vec<f64> {
+    let mut runs = side.to_vec();
+    runs.sort_by(f64::total_cmp);
+    runs.truncate(kept(runs.len()));
+    runs
+}
+
+/// The level of a metric on one side: the mean of the lower half of its runs. Other programs only add time, and often to
+/// several runs in a row, so the fastest runs show the program best.
+pub(super) fn level(side: &[f64]) -> f64 {
+    mean(&quiet_runs(side))
 }
 
 /// The noise of one metric, learned from all items.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Noise {
     runs: Runs,
-    assumed: Assumed,
     /// The variance is never taken to be smaller.
     floor: f64,
     prior_variance: f64,
     prior_freedom: f64,
+    drift: f64,
 }
 
 impl Noise {
@@ -143,48 +158,51 @@ impl Noise {
         series: impl IntoIterator<Item = &'a Vec<f64>>,
     ) -> Noise {
         let assumed = metric.assumed();
-        let per_difference = match runs.design {
-            Design::Groups => 1.0,
-            Design::Pairs => 2.0,
-        };
-        let floor = per_difference * assumed.floor.powi(2);
+        let floor = assumed.floor.powi(2);
         let (prior_variance, prior_freedom) = if runs.show_variance() {
             let variances = series.into_iter().map(|one| runs.variance(one).max(floor));
             let variances: Vec<f64> = variances.collect();
             let shared = SharedVariance::of(&variances, runs.freedom() as f64);
             (shared.variance, shared.freedom.min(PRIOR_FREEDOM))
         } else {
-            (per_difference * assumed.unseen.powi(2), UNSEEN_FREEDOM)
+            (assumed.unseen.powi(2), UNSEEN_FREEDOM)
         };
         Noise {
             runs,
-            assumed,
             floor,
             prior_variance,
             prior_freedom,
+            drift: assumed.drift,
         }
     }
 
-    /// Tests the change of one item. `change` is what all items have in common plus what this one has to itself.
-    pub(super) fn test(&self, specific: &[f64], change: f64) -> Tested {
+    /// The noise of a metric of the total.
+    pub(super) fn of_total(metric: Metric, runs: Runs, series: &Vec<f64>) -> Noise {
+        let noise = Noise::of(metric, runs, [series]);
+        Noise {
+            drift: noise.drift.max(TOTAL_DRIFT),
+            ..noise
+        }
+    }
+
+    /// Tests the change of one item, of which `common` is what all items have in common. `uneven` is the logarithm of
+    /// the median call over the quiet call: 0 if all calls take equally long.
+    pub(super) fn test(&self, series: &[f64], change: f64, common: f64, uneven: f64) -> Tested {
         let runs = &self.runs;
-        let freedom = self.prior_freedom + runs.freedom() as f64;
-        let seen = runs.sum_of_squares(specific);
-        let variance = (self.prior_freedom * self.prior_variance + seen) / freedom;
-        let variance = variance.max(self.floor);
-        let error = match runs.design {
-            Design::Groups => {
-                let drift = if runs.show_variance() {
-                    self.assumed.drift
-                } else {
-                    0.0
-                };
-                let per_run = 1.0 / runs.before as f64 + 1.0 / runs.after as f64;
-                (variance * per_run + drift.powi(2)).sqrt()
-            }
-            Design::Pairs => (variance / runs.before as f64).sqrt(),
+        let seen = runs.freedom() as f64;
+        let freedom = self.prior_freedom + seen;
+        let variance =
+            (self.prior_freedom * self.prior_variance + seen * runs.variance(series)) / freedom;
+        let kept = (kept(runs.before), kept(runs.after));
+        let by_mixture = UNEVEN_SHARE * uneven / kept.0.min(kept.1).saturating_sub(1).max(1) as f64;
+        let variance = variance.max(self.floor).max(by_mixture.powi(2));
+        let drift = match runs.design {
+            Design::Groups if runs.show_variance() => self.drift,
+            _ => 0.0,
         };
-        let specific = runs.change(specific);
+        let per_run = 1.0 / kept.0 as f64 + 1.0 / kept.1 as f64;
+        let error = (variance * per_run + drift.powi(2)).sqrt();
+        let specific = change - common;
         Tested {
             change,
             specific,

@@ -2,7 +2,7 @@
 
 use super::comparison::Comparison;
 use super::item::{Item, Kind, Metric};
-use super::noise::{Noise, Tested};
+use super::noise::{Noise, Tested, level};
 use super::run_group::RunGroup;
 use super::run_summary::RunSummary;
 use super::statistics::{holm, mean};
@@ -12,7 +12,7 @@ use super::verdict::Verdict;
 /// The probability that the total is called slower or faster without a cause.
 pub(super) const TOTAL_LEVEL: f64 = 0.01;
 /// The same for any op by its calls or its quiet time.
-pub(super) const QUIET_LEVEL: f64 = 0.03;
+pub(super) const QUIET_LEVEL: f64 = 0.05;
 /// The same for any op by its self time.
 pub(super) const TIME_LEVEL: f64 = 0.01;
 /// The same for the median, the tail or the longest call of any op.
@@ -39,10 +39,7 @@ impl<'a> Comparison<'a> {
     pub(super) fn total(&self) -> (f64, TotalChange) {
         let (before_ns, after_ns) = (self.whole.0.total_ns, self.whole.1.total_ns);
         let change_ns = after_ns.saturating_sub(before_ns);
-        let common = self
-            .common
-            .get(&Metric::Quiet)
-            .map_or(0.0, |common| self.runs.change(common));
+        let common = self.common_change(Metric::Quiet);
         let mut total = TotalChange {
             before_ns,
             after_ns,
@@ -67,8 +64,10 @@ impl<'a> Comparison<'a> {
                     .collect(),
                 _ => series.clone(),
             };
-            let mut tested = Noise::of(metric, self.runs, [&specific])
-                .test(&specific, self.runs.change(&series));
+            let change = self.runs.change(&series);
+            let common = change - self.runs.change(&specific);
+            let noise = Noise::of_total(metric, self.runs, &specific);
+            let mut tested = noise.test(&specific, change, common, 0.0);
             if metric == Metric::Time || !self.runs.show_variance() {
                 let (change_ns, spread_ns) = self.mean_change_of_total();
                 tested = tested.limited_by_calls(change_ns, spread_ns);
@@ -158,21 +157,22 @@ impl<'a> Comparison<'a> {
             let first = all.len();
             for &metric in metrics {
                 let of_calls = matches!(metric, Metric::Median | Metric::Tail | Metric::Maximum);
-                let series: Vec<(usize, Vec<f64>, Vec<f64>)> = self
+                let series: Vec<(usize, Vec<f64>)> = self
                     .items
                     .iter()
                     .enumerate()
                     .filter(|(_, item)| tested(item) && !(of_calls && item.kind == Kind::Op))
                     .filter(|(_, item)| metric != Metric::Quiet || self.is_heavy_when_quiet(item))
-                    .filter_map(|(index, item)| {
-                        let series = item.series(metric)?;
-                        let specific = self.specific(metric, &series);
-                        Some((index, series, specific))
-                    })
+                    .filter_map(|(index, item)| Some((index, item.series(metric)?)))
                     .collect();
-                let noise = Noise::of(metric, self.runs, series.iter().map(|one| &one.2));
-                for (item, series, specific) in series {
-                    let test = noise.test(&specific, self.runs.change(&series));
+                let noise = Noise::of(metric, self.runs, series.iter().map(|one| &one.1));
+                for (item, series) in series {
+                    let uneven = match metric {
+                        Metric::Quiet => self.items[item].unevenness(),
+                        _ => 0.0,
+                    };
+                    let change = self.runs.change(&series);
+                    let test = noise.test(&series, change, self.common_change(metric), uneven);
                     all.push(ItemTest {
                         item,
                         metric,
@@ -253,7 +253,7 @@ impl<'a> Comparison<'a> {
             .map(|(one, total)| one - total)
             .collect();
         let (before, after) = shares.split_at(self.runs.before);
-        mean(before).max(mean(after)).exp() >= self.settings.min_weight
+        level(before).max(level(after)).exp() >= self.settings.min_weight
     }
 
     /// `change_ns` is the change of the time shown: a verdict never contradicts it.
@@ -307,8 +307,8 @@ impl<'a> Comparison<'a> {
         let half = test.half_width();
         Evidence {
             metric: metric.name().to_owned(),
-            before: mean(before).exp(),
-            after: mean(after).exp(),
+            before: level(before).exp(),
+            after: level(after).exp(),
             change: test.change.exp_m1(),
             specific: test.specific.exp_m1(),
             low: (test.specific - half).exp_m1(),
