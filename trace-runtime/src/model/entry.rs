@@ -71,6 +71,7 @@ json_struct!(RecordedTraceEntry {
         parent,
         kind,
         label,
+        location,
         input_dtypes,
         output_dtypes,
         more_outputs,

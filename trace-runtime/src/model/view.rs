@@ -276,6 +276,14 @@ impl<'a> EntryView<'a> {
         }
     }
 
+    /// File and line of the annotated function or the `op!`, such as `src/layers.rs:12`.
+    pub fn location(&self) -> Option<&'a str> {
+        match &self.0 {
+            Held::Owned(entry) => entry.location.as_deref(),
+            Held::Stored(entry) => entry.location(),
+        }
+    }
+
     /// How it ended.
     pub fn outcome(&self) -> Outcome {
         match self.0 {
@@ -450,7 +458,7 @@ impl<'a> EntryView<'a> {
             && suspended.is_none_or(|us| near(us, self.suspended_ns() as f64))
     }
 
-    /// A number that all entries with the same op, kind, label, device and tensors share within one trace.
+    /// A number that all entries with the same op, kind, label, location, device and tensors share within one trace.
     /// `None` if the storage has no such numbers. Grouping by it saves hashing names and shapes.
     #[inline]
     pub fn signature(&self) -> Option<u32> {
