@@ -295,7 +295,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Joins the recording that is on now.
+    /// Joins the current recording.
     #[cold]
     #[inline(never)]
     fn join(&self) {
