@@ -1,6 +1,7 @@
 //! A published crate, copied from the registry to a folder where it can be changed and built.
 
 use crate::functions;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,6 +36,13 @@ impl Project {
         if !text.contains("[workspace]") {
             text.push_str("\n[workspace]\n");
         }
+        // A crate that only the tests need may depend on the published crate. It gets this copy: otherwise its types
+        // would be other types than those of the tests.
+        let _ = write!(
+            text,
+            "\n[patch.crates-io]\n\"{}\" = {{ path = \".\" }}\n",
+            published.name
+        );
         write(&manifest, &text)?;
         let _ = fs::remove_file(folder.join("Cargo.lock"));
         Ok(Project {
