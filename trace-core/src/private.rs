@@ -17,7 +17,11 @@ pub use std::{concat, module_path};
 pub use trace_macros::traced_op_core as traced_op;
 
 /// Runs a body that contains `return`. The bound `FnOnce` allows the body to return a reborrow of what it captures.
-#[inline]
+#[allow(
+    clippy::inline_always,
+    reason = "also without optimisation: otherwise every level of a recursion has one more frame"
+)]
+#[inline(always)]
 pub fn call<R, F: FnOnce() -> R>(body: F) -> R {
     body()
 }
