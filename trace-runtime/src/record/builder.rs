@@ -417,7 +417,7 @@ fn processor() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// The size and the time of the program's file, which tell two builds apart without reading it.
+/// The size and the time of the program's file, which distinguish two builds without reading it.
 fn build_of_program() -> Option<String> {
     let file = std::fs::metadata(std::env::current_exe().ok()?).ok()?;
     let modified = file

@@ -129,7 +129,7 @@ impl<'m> Replay<'m> {
                 let left = if passes { at } else { left.unwrap_or(at) };
                 walk.arrive(lane, at, left, value);
             }
-            // Edges of one moment may lead on to each other, in any order.
+            // Edges at the same moment can depend on each other, in any order.
             let passes = &moment[arriving..passing];
             for _ in 0..passes.len() {
                 let mut changed = false;
