@@ -2,6 +2,7 @@
 
 use super::chunk::{Chunk, LONG_DURATION, MAX_ROWS, MAX_SIGNATURES, NO_PARENT, Row, SLOT_BITS};
 use super::entry::RecordedTraceEntry;
+use super::entry_view::EntryView;
 use super::error::TraceError;
 use super::interner::{Interner, KnownOp};
 use super::memory::StoredMemoryEvent;
@@ -11,7 +12,6 @@ use super::signature::{Fact, Role, push_number, push_tensor};
 use super::store::{Extra, NO_START, StoredChunk, Thread, TraceStore};
 use super::ticks::{ORIGIN, TickScale};
 use super::trace_step::{TraceStep, sort_steps};
-use super::view::EntryView;
 use super::{Device, OpKind};
 use std::collections::HashMap;
 use std::sync::Arc;
