@@ -60,7 +60,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     let settings = args.limits.settings(Design::Pairs);
     let mut found = TraceDiff::default();
     for round in 0..args.runs {
-        // Who goes first changes each round, so that going first is not an advantage.
+        // The program that runs first changes each round, so that running first is not an advantage.
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for side in order {
             let (name, program) = [("before", before), ("after", after)][side];

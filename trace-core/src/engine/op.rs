@@ -95,8 +95,8 @@ impl Op {
     /// method that takes `&self` of a trait of the user's would come before it.
     #[inline]
     pub fn end(&mut self, outputs: impl Describe) {
-        // Taken before: kept for the case that ending panics, it would cost a register of every function that is not
-        // recorded. The user's code that runs in it is caught.
+        // Cleared before the end. If it were kept for the case that ending panics, every function that is not recorded
+        // would need a register for it. Panics in the user's code that runs here are caught.
         let op = std::mem::take(&mut self.0);
         if op != 0 {
             end_recorded(op, outputs);

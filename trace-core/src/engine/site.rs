@@ -289,7 +289,7 @@ mod tests {
         let first: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
         let again: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
         assert_eq!(first, again);
-        // The literal of eight that begins the text is among both.
+        // The literal of eight bytes at the start of the text is in both lists.
         assert_eq!(sites.len, all.len() - 1);
         let found = all.iter().zip(&first).filter(|(site, number)| {
             let at_first_look = sites.at_first_look(site.key());

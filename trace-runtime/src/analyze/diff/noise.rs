@@ -82,7 +82,7 @@ impl Runs {
         }
     }
 
-    /// Whether the variance between runs can be seen in them.
+    /// Whether there are enough runs to measure the variance between them.
     pub(super) fn show_variance(&self) -> bool {
         self.freedom() >= FEWEST_FREEDOM
     }
