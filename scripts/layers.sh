@@ -74,7 +74,7 @@ fi
 for file in device dtype element kind slices describe pointers library; do
     check trace-core "$file" describe slices library containers
 done
-check trace-core engine describe device dtype element kind library slices tensor_like
+check trace-core engine describe device dtype element kind library site_name slices tensor_like
 check trace-core tensors containers describe element slices
 
 [ $failed = 0 ] || exit 1

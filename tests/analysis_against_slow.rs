@@ -229,7 +229,7 @@ proptest! {
         prop_assert_eq!(count, trace.entries.len());
         let self_ns: u64 = tree.nodes.iter().map(|node| node.self_ns).sum();
         prop_assert_eq!(self_ns, self_times_ns(&trace).iter().sum::<u64>());
-        // Each node's path from its depth, against each entry's path from its parents.
+        // Compares the path of each node, found by its depth, with that of each entry, found by its parents.
         let mut paths: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         for view in trace.views() {
             let mut path = vec![view.operation().to_owned()];

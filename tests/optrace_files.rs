@@ -67,9 +67,10 @@ fn texts(trace: &TraceStore) -> Vec<String> {
                 .map(|tensor| tensor.device.to_string())
                 .collect();
             format!(
-                "{} {shapes:?} {devices:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+                "{} {shapes:?} {devices:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 view.operation(),
                 view.label(),
+                view.location(),
                 view.start_ns(),
                 view.duration_ns(),
                 view.thread(),
@@ -98,6 +99,12 @@ fn recordings_are_read_as_they_were_recorded_whole_or_in_part() {
     assert_eq!(trace.metadata()[keys::DROPPED], "0");
     assert_eq!(trace.len(), 1_600 + 1_280);
     assert_eq!(trace.steps().len(), 4);
+    let in_this_file = |location: &str| location.starts_with(concat!(file!(), ":"));
+    assert!(
+        trace
+            .views()
+            .all(|view| view.location().is_some_and(in_this_file))
+    );
     assert_eq!(
         trace
             .view(1)

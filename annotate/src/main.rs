@@ -22,6 +22,7 @@ const fn published(
         name,
         version,
         features,
+        for_tests: &[],
         short: false,
     }
 }
@@ -44,7 +45,10 @@ const ALL: &[Published] = &[
     published("futures-util", "0.3.34", &[]),
     published("tokio-util", "0.7.20", &["full"]),
     published("reqwest-middleware", "0.5.2", &[]),
-    published("linfa", "0.8.1", &[]),
+    Published {
+        for_tests: &["linfa-datasets@0.8.1", "--features", "generate"],
+        ..published("linfa", "0.8.1", &[])
+    },
     published("itertools", "0.15.0", &[]),
     published("rustfft", "6.4.1", &[]),
 ];

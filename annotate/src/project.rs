@@ -1,6 +1,7 @@
 //! A published crate, copied from the registry to a folder where it can be changed and built.
 
 use crate::functions;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,6 +12,9 @@ pub struct Published {
     pub name: &'static str,
     pub version: &'static str,
     pub features: &'static [&'static str],
+    /// Arguments of `cargo add` for a crate that the tests need and that the published manifest does not list: cargo
+    /// leaves out those that have only a path.
+    pub for_tests: &'static [&'static str],
     /// Part of the short selection.
     pub short: bool,
 }
@@ -35,8 +39,22 @@ impl Project {
         if !text.contains("[workspace]") {
             text.push_str("\n[workspace]\n");
         }
+        let mut text = without_exact_versions(&text);
+        // A crate that only the tests need may depend on the published crate. It gets this copy: otherwise its types
+        // would be other types than those of the tests.
+        let _ = write!(
+            text,
+            "\n[patch.crates-io]\n\"{}\" = {{ path = \".\" }}\n",
+            published.name
+        );
         write(&manifest, &text)?;
         let _ = fs::remove_file(folder.join("Cargo.lock"));
+        if !published.for_tests.is_empty() {
+            run(Command::new("cargo")
+                .args(["add", "--quiet", "--dev"])
+                .args(published.for_tests)
+                .current_dir(folder))?;
+        }
         Ok(Project {
             folder: folder.to_owned(),
         })
@@ -81,6 +99,23 @@ impl Project {
         );
         write(&path, &text)
     }
+}
+
+/// The manifest without `=` in front of the versions of crates that only the tests need. They are pinned for an old
+/// compiler, and may conflict with what the recorder needs.
+fn without_exact_versions(manifest: &str) -> String {
+    let mut is_for_tests = false;
+    let lines = manifest.lines().map(|line| {
+        if line.starts_with('[') {
+            is_for_tests = line.contains("dev-dependencies");
+        }
+        if is_for_tests {
+            line.replace("version = \"=", "version = \"")
+        } else {
+            line.to_owned()
+        }
+    });
+    lines.flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
 /// Asks cargo for the folder into which it unpacked the crate.
@@ -170,4 +205,18 @@ fn read(path: &Path) -> Result<String, String> {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_versions_for_tests_are_relaxed() {
+        let manifest =
+            "[dependencies.a]\nversion = \"=1.0\"\n[dev-dependencies.b]\nversion = \"=2.0\"\n";
+        let relaxed =
+            "[dependencies.a]\nversion = \"=1.0\"\n[dev-dependencies.b]\nversion = \"2.0\"\n";
+        assert_eq!(without_exact_versions(manifest), relaxed);
+    }
 }

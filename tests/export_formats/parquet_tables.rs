@@ -54,16 +54,18 @@ fn an_entry_is_a_row_with_its_shapes_as_text() {
 }
 
 #[test]
-fn labels_and_pauses_are_columns() {
+fn labels_locations_and_pauses_are_columns() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);
     let pauses = [Pause::new(PauseKind::Sync, 20, 80)];
     let mut entry = NewEntry::new("attn", thread, 0, 100);
     entry.label = Some("layers.1");
+    entry.location = Some("src/layers.rs:12");
     entry.pauses = &pauses;
     builder.push(&entry).unwrap();
     let (_, rows) = rows(&ParquetEntries, &builder.finish());
     assert_eq!(text(&rows[0]["label"]), "layers.1");
+    assert_eq!(text(&rows[0]["location"]), "src/layers.rs:12");
     assert_eq!(text(&rows[0]["pauses"]), "sync 20+80");
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_runtime::TraceView;
 
-/// A fault by name, and what the process does that has it.
+/// The name of a fault, and what a process with this fault does.
 pub(crate) type Fault = (&'static str, fn() -> Row);
 
 /// What became of the ops of one process.

@@ -27,4 +27,5 @@ mod methods;
 mod options;
 mod parameters;
 mod returns;
+mod stack;
 mod support;

@@ -100,7 +100,7 @@ prop_compose! {
     pub(crate) fn entry()(
         operation in name(),
         device_id in prop::option::of(name()),
-        label in prop::option::of(name()),
+        (label, location) in (prop::option::of(name()), prop::option::of(name())),
         (input_shapes, input_dtypes) in tensors(),
         (mut outputs, output_dtypes) in tensors(),
         duration_us in time(),
@@ -127,6 +127,7 @@ prop_compose! {
         entry.memory_bytes = odd_memory.unwrap_or(entry.output_elements.saturating_mul(8));
         entry.device_id = device_id;
         entry.label = label;
+        entry.location = location;
         entry.duration_us = duration_us;
         entry.set_start_us(start_us);
         entry.suspended_us = suspended_us;

@@ -11,6 +11,7 @@
 use crate::describe::Describe;
 use crate::engine::{AsyncOp, Op, begin, begin_deferred, begin_kind};
 use crate::futures::{DescribeOutput, FollowBoxed};
+use crate::site_name::SiteName;
 use crate::{OpKind, TensorSink};
 use std::future::Future;
 use std::marker::PhantomData;
@@ -75,7 +76,7 @@ pub struct Immediate;
 
 impl Immediate {
     #[inline]
-    pub fn begin(self, name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> Op {
+    pub fn begin(self, name: impl SiteName, kind: Option<OpKind>, inputs: impl Describe) -> Op {
         match kind {
             Some(kind) => begin_kind(name, kind, inputs),
             None => begin(name, inputs),
@@ -95,7 +96,12 @@ pub struct Deferred;
 
 impl Deferred {
     #[inline]
-    pub fn begin(self, name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
+    pub fn begin(
+        self,
+        name: impl SiteName,
+        kind: Option<OpKind>,
+        inputs: impl Describe,
+    ) -> AsyncOp {
         begin_deferred(name, kind, inputs)
     }
 

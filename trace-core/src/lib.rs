@@ -42,6 +42,7 @@ mod library;
 mod op_macro;
 mod pointers;
 mod probe;
+mod site_name;
 mod slices;
 mod tensor_like;
 pub mod tensors;

@@ -6,6 +6,7 @@
 #![allow(missing_docs, reason = "the recorder's own items have them")]
 
 use crate::describe::Describe;
+use crate::site_name::SiteName;
 use crate::{DType, Device, OpKind};
 use std::task::Poll;
 
@@ -95,12 +96,12 @@ pub fn label_scope<R>(_label: impl AsRef<str>, body: impl FnOnce() -> R) -> R {
 pub struct Op(());
 
 #[inline]
-pub fn begin(_name: &'static str, _inputs: impl Describe) -> Op {
+pub fn begin(_name: impl SiteName, _inputs: impl Describe) -> Op {
     Op(())
 }
 
 #[inline]
-pub fn begin_kind(_name: &'static str, _kind: OpKind, _inputs: impl Describe) -> Op {
+pub fn begin_kind(_name: impl SiteName, _kind: OpKind, _inputs: impl Describe) -> Op {
     Op(())
 }
 
@@ -126,12 +127,12 @@ impl Op {
 pub struct AsyncOp(());
 
 #[inline]
-pub fn begin_async(_: &'static str, _: Option<OpKind>, _inputs: impl Describe) -> AsyncOp {
+pub fn begin_async(_: impl SiteName, _: Option<OpKind>, _inputs: impl Describe) -> AsyncOp {
     AsyncOp(())
 }
 
 #[inline]
-pub fn begin_deferred(_: &'static str, _: Option<OpKind>, _inputs: impl Describe) -> AsyncOp {
+pub fn begin_deferred(_: impl SiteName, _: Option<OpKind>, _inputs: impl Describe) -> AsyncOp {
     AsyncOp(())
 }
 

@@ -54,8 +54,17 @@
 /// one whose value is an `Err`. With the feature `enabled` off `op!` is its block.
 #[macro_export]
 macro_rules! op {
+    ($name:literal, $($rest:tt)+) => {
+        $crate::__op!(
+            @parse [::core::concat!($name, "\0", ::core::module_path!(), "\0", ::core::file!(), ":", ::core::line!())]
+            [] [] [] [] $($rest)+
+        )
+    };
     ($name:expr, $($rest:tt)+) => {
-        $crate::__op!(@parse [$name] [] [] [] [] $($rest)+)
+        $crate::__op!(
+            @parse [($name, ::core::concat!(::core::module_path!(), "\0", ::core::file!(), ":", ::core::line!()))]
+            [] [] [] [] $($rest)+
+        )
     };
     ($($anything:tt)*) => {
         ::core::compile_error!("write `op!(\"name\", inputs = [&x], { … })`: a name first, the block last")

@@ -5,17 +5,23 @@ pub use crate::engine::{AsyncOp, Op, begin, begin_async, begin_deferred, begin_k
 pub use crate::flow::Returns;
 pub use crate::futures::{follow, running, starting};
 pub use crate::probe::{outcome, probe, success};
+pub use crate::site_name::Method;
 // The trait alone: at the root of the crate its derive has the same name.
 pub use crate::tensor_like::TensorLike;
 pub use crate::{DType, Device, OpKind, TensorSink};
 pub use std::any::type_name;
 pub use std::boxed::Box;
 pub use std::option::Option::{None, Some};
+pub use std::{concat, module_path};
 // For methods with an unknown attribute in an annotated `impl`.
 pub use trace_macros::traced_op_core as traced_op;
 
 /// Runs a body that contains `return`. The bound `FnOnce` allows the body to return a reborrow of what it captures.
-#[inline]
+#[allow(
+    clippy::inline_always,
+    reason = "also without optimisation: otherwise every level of a recursion has one more frame"
+)]
+#[inline(always)]
 pub fn call<R, F: FnOnce() -> R>(body: F) -> R {
     body()
 }

@@ -2,7 +2,12 @@ async fn update(&mut self, x: &mut Tensor) {
     let op = ::trace_runtime::__private::begin_async(
         {
             struct __Here;
-            ::trace_runtime::__private::type_name::<__Here>()
+            &::trace_runtime::__private::Method(
+                ::trace_runtime::__private::type_name::<__Here>,
+                ::trace_runtime::__private::concat!(
+                    ::trace_runtime::__private::module_path!(), "\0"
+                ),
+            )
         },
         ::trace_runtime::__private::None,
         (

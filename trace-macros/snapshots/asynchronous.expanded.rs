@@ -2,7 +2,9 @@ async fn all_reduce(x: Tensor, group: &Group) -> Result<Tensor, Error> {
     let returns = ::trace_runtime::__private::Returns::<Result<Tensor, Error>>::TYPE;
     let (op, result) = ::trace_runtime::__private::starting(move || {
             let op = ::trace_runtime::__private::begin_async(
-                "all_reduce",
+                ::trace_runtime::__private::concat!(
+                    "all_reduce\0", ::trace_runtime::__private::module_path!(), "\0"
+                ),
                 ::trace_runtime::__private::None,
                 (
                     ::trace_runtime::__private::probe(&x).__tensors(),

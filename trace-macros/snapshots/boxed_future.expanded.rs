@@ -3,7 +3,14 @@ fn load(path: String) -> Pin<Box<dyn Future<Output = Tensor> + Send>> {
         Pin<Box<dyn Future<Output = Tensor> + Send>>,
     >::TYPE
         .__flow();
-    let op = flow.begin("load", ::trace_runtime::__private::None, ());
+    let op = flow
+        .begin(
+            ::trace_runtime::__private::concat!(
+                "load\0", ::trace_runtime::__private::module_path!(), "\0"
+            ),
+            ::trace_runtime::__private::None,
+            (),
+        );
     let result: Pin<Box<dyn Future<Output = Tensor> + Send>> = if false {
         ::trace_runtime::__private::unreached()
     } else {

@@ -1,6 +1,8 @@
 pub fn window<'a>(x: &'a mut Tensor, at: usize) -> Result<&'a mut Tensor, Error> {
     let mut op = ::trace_runtime::__private::begin(
-        "window",
+        ::trace_runtime::__private::concat!(
+            "window\0", ::trace_runtime::__private::module_path!(), "\0"
+        ),
         ::trace_runtime::__private::probe(&*x).__tensors(),
     );
     let result: Result<&'a mut Tensor, Error> = ::trace_runtime::__private::call::<

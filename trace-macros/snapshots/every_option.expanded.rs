@@ -1,6 +1,8 @@
 fn conv2d(&self, x: &Tensor) -> Activation {
     let mut op = framework::trace::__private::begin_kind(
-        "conv2d",
+        framework::trace::__private::concat!(
+            "conv2d\0", framework::trace::__private::module_path!(), "\0"
+        ),
         framework::trace::__private::OpKind::Compute,
         framework::trace::__private::described_by(|sink| {
             framework::trace::__private::Describe::describe(

@@ -2,7 +2,9 @@ impl<T: Float> Layer for Linear<T> {
     type Output = Tensor<T>;
     fn forward(&self, x: &Tensor<T>) -> Self::Output {
         let mut op = ::trace_runtime::__private::begin_kind(
-            "Linear::forward",
+            ::trace_runtime::__private::concat!(
+                "Linear::forward\0", ::trace_runtime::__private::module_path!(), "\0"
+            ),
             ::trace_runtime::__private::OpKind::Compute,
             (
                 ::trace_runtime::__private::probe(self).__tensors(),

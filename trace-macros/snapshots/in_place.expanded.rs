@@ -1,6 +1,8 @@
 fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
     let mut op = ::trace_runtime::__private::begin(
-        "axpy",
+        ::trace_runtime::__private::concat!(
+            "axpy\0", ::trace_runtime::__private::module_path!(), "\0"
+        ),
         (
             ::trace_runtime::__private::probe(x).__tensors(),
             ::trace_runtime::__private::probe(&*y).__tensors(),

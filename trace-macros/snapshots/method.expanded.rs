@@ -3,7 +3,12 @@ fn forward(&self, (query, key): (&Tensor, &Tensor), mask: Option<&Tensor>) -> Te
     let mut op = ::trace_runtime::__private::begin(
         {
             struct __Here;
-            ::trace_runtime::__private::type_name::<__Here>()
+            &::trace_runtime::__private::Method(
+                ::trace_runtime::__private::type_name::<__Here>,
+                ::trace_runtime::__private::concat!(
+                    ::trace_runtime::__private::module_path!(), "\0"
+                ),
+            )
         },
         (
             ::trace_runtime::__private::probe(&query).__tensors(),

@@ -1,6 +1,8 @@
 fn chunks<T: Copy>(x: &[T], len: usize) -> impl Iterator<Item = &[T]> {
     let op = ::trace_runtime::__private::begin(
-        "chunks",
+        ::trace_runtime::__private::concat!(
+            "chunks\0", ::trace_runtime::__private::module_path!(), "\0"
+        ),
         ::trace_runtime::__private::probe(x).__tensors(),
     );
     ::trace_runtime::__private::finish(

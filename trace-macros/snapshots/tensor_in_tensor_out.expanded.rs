@@ -1,6 +1,8 @@
 fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
     let mut op = ::trace_runtime::__private::begin(
-        "matmul",
+        ::trace_runtime::__private::concat!(
+            "matmul\0", ::trace_runtime::__private::module_path!(), "\0"
+        ),
         (
             ::trace_runtime::__private::probe(a).__tensors(),
             ::trace_runtime::__private::probe(b).__tensors(),

@@ -1,6 +1,8 @@
 fn split(x: (Tensor, Config), at: usize) -> Result<(Tensor, Tensor, Instant), Error> {
     let mut op = ::trace_runtime::__private::begin(
-        "split",
+        ::trace_runtime::__private::concat!(
+            "split\0", ::trace_runtime::__private::module_path!(), "\0"
+        ),
         (
             ::trace_runtime::__private::probe(&x.0).__tensors(),
             ::trace_runtime::__private::probe(&x.1).__tensors(),

@@ -31,6 +31,9 @@ pub(crate) fn op_csv(rows: &[OpRow]) -> String {
         "bytes_per_s",
         "arithmetic_intensity",
     ]);
+    let titles = titles
+        .chain(with_shapes.then_some("label"))
+        .chain(["locations"]);
     let mut text = String::new();
     csv_line(&mut text, titles);
     for row in rows {
@@ -70,6 +73,10 @@ fn cells(row: &OpRow, with_shapes: bool) -> Vec<String> {
     );
     cells.push(row.flops_inferred.to_string());
     cells.extend([row.flops_per_s, row.bytes_per_s, row.arithmetic_intensity].map(optional));
+    if with_shapes {
+        cells.push(row.label.as_deref().map(printable).unwrap_or_default());
+    }
+    cells.push(printable(&row.locations.join("; ")));
     cells
 }
 

@@ -172,6 +172,7 @@ function opDetail(row) {
       figure("p99", duration(row.p99_ns)),
       row.memory_bytes > 0 && figure("Output", bytes(row.memory_bytes)),
       row.flops_per_s && figure("FLOP/s", rate(row.flops_per_s, "")),
+      row.locations && figure("Source", row.locations.map(printable).join(", ")),
     ),
     h(
       "p",

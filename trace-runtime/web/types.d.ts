@@ -3,6 +3,7 @@
 interface OpRow {
   operation: string;
   label?: string | null;
+  locations?: string[];
   input_shapes?: number[][] | null;
   accelerator?: boolean;
   communication?: boolean;

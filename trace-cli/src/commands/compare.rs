@@ -16,17 +16,17 @@ use trace_runtime::report::{duration, percent, printable, prose};
 /// Run two programs in turns, several times, and compare their traces
 ///
 /// The programs are run with `OPTRACE` set to a file, to which they write their trace: start a session with
-/// `Session::from_env()`. Turns cancel what other programs do to the machine: nothing finds smaller changes.
+/// `Session::from_env()`. Other programs on the machine affect both sides alike, so this finds the smallest changes.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "optrace compare [OPTIONS] -- BEFORE [ARGS]... -- AFTER [ARGS]...")]
 pub(crate) struct CompareArgs {
-    /// Most runs of each program; fewer if the noise is small
+    /// Maximum number of runs of each program; fewer are made if the noise is small
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
-    /// Fewest runs of each program
+    /// Minimum number of runs of each program
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) min_runs: u32,
-    /// Runs of each program that are made first and not used
+    /// Number of first runs of each program that are not used
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) warmup: u32,
     /// Keep the traces in this folder
@@ -60,7 +60,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     let settings = args.limits.settings(Design::Pairs);
     let mut found = TraceDiff::default();
     for round in 0..args.runs {
-        // Who goes first changes each round, so that going first is not an advantage.
+        // The program that runs first changes each round, so that running first is not an advantage.
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for side in order {
             let (name, program) = [("before", before), ("after", after)][side];

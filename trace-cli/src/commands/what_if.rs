@@ -12,10 +12,10 @@ use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 pub(crate) struct WhatIfArgs {
     /// The trace, or `-` for standard input; `optrace merge` makes one of several ranks
     pub(crate) file: PathBuf,
-    /// Ops of this name take so many times as long (0.5: twice as fast); `*` is any text
+    /// Multiply the time of ops with this name: 0.5 is twice as fast; `*` matches any text
     #[arg(long, value_name = "OP=FACTOR", value_parser = op_factor)]
     pub(crate) scale: Vec<(String, f64)>,
-    /// Everything on this rank but communication takes so many times as long
+    /// Multiply the time of everything on this rank except communication
     #[arg(long, value_name = "RANK=FACTOR", value_parser = rank_factor)]
     pub(crate) scale_rank: Vec<(u32, f64)>,
     /// Moving data takes no time; ranks still wait for what others send
@@ -30,7 +30,7 @@ pub(crate) struct WhatIfArgs {
     /// Calls on the ranks of this pipeline stage take the usual time of all of them
     #[arg(long, value_name = "STAGE")]
     pub(crate) usual_stage: Vec<String>,
-    /// What is usual among calls of the same op and shapes
+    /// How to find the usual time of calls with the same op and shapes
     #[arg(long, value_enum, default_value_t = Typical::Mean)]
     pub(crate) usual: Typical,
     /// Write the work of each rank in each step as a picture (SVG)

@@ -5,12 +5,34 @@ use super::signature::{Parts, Role, elements};
 use crate::OpKind;
 use std::collections::HashMap;
 
+/// An op without its tensors. Name, label and location are strings of the interner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KnownOp {
+    pub name: u32,
+    pub kind: Option<OpKind>,
+    pub label: Option<u32>,
+    pub location: Option<u32>,
+}
+
+impl KnownOp {
+    /// An op of which only the name is known.
+    pub fn new(name: u32) -> KnownOp {
+        KnownOp {
+            name,
+            kind: None,
+            label: None,
+            location: None,
+        }
+    }
+}
+
 /// An op with its tensors.
 #[derive(Debug, Clone)]
 pub struct Signature {
     pub operation: u32,
     pub kind: Option<OpKind>,
     pub label: Option<u32>,
+    pub location: Option<u32>,
     pub device: Option<u32>,
     pub first_word: u32,
     pub word_count: u32,
@@ -20,14 +42,7 @@ pub struct Signature {
 
 impl Signature {
     /// A signature of these words, which begin at `first_word` among those of all signatures.
-    pub fn new(
-        operation: u32,
-        kind: Option<OpKind>,
-        label: Option<u32>,
-        device: Option<u32>,
-        first_word: u32,
-        words: &[usize],
-    ) -> Signature {
+    pub fn new(op: KnownOp, device: Option<u32>, first_word: u32, words: &[usize]) -> Signature {
         let (elements, bytes) = Parts::new(words)
             .filter(|(header, _)| header.role() == Role::Output)
             .fold((0usize, 0usize), |(count, bytes), (header, dims)| {
@@ -38,9 +53,10 @@ impl Signature {
                 )
             });
         Signature {
-            operation,
-            kind,
-            label,
+            operation: op.name,
+            kind: op.kind,
+            label: op.label,
+            location: op.location,
             device,
             first_word,
             word_count: words.len() as u32,
@@ -103,19 +119,20 @@ impl Interner {
     /// for a new signature with its number.
     pub fn signature(
         &mut self,
-        operation: u32,
-        kind: Option<OpKind>,
-        label: Option<u32>,
+        op: KnownOp,
         device: Option<u32>,
         words: &[usize],
         has_room: impl FnOnce(u32, &Signature) -> bool,
     ) -> Option<u32> {
         self.key.clear();
-        self.key.push(operation as usize);
-        self.key.push(kind.map_or(0, |kind| kind as usize + 1));
-        self.key.push(label.map_or(0, |label| label as usize + 1));
-        self.key
-            .push(device.map_or(0, |device| device as usize + 1));
+        let plus_one = |number: Option<u32>| number.map_or(0, |number| number as usize + 1);
+        self.key.extend([
+            op.name as usize,
+            op.kind.map_or(0, |kind| kind as usize + 1),
+            plus_one(op.label),
+            plus_one(op.location),
+            plus_one(device),
+        ]);
         self.key.extend_from_slice(words);
         if let Some(&id) = self.signature_ids.get(self.key.as_slice()) {
             return Some(id);
@@ -125,7 +142,7 @@ impl Interner {
             return None;
         }
         let first_word = self.words.len() as u32;
-        let signature = Signature::new(operation, kind, label, device, first_word, words);
+        let signature = Signature::new(op, device, first_word, words);
         if !has_room(id, &signature) {
             return None;
         }

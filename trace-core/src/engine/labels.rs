@@ -330,7 +330,7 @@ mod tests {
         assert_ne!(number(&mut labels, first[4], "attn"), inner);
         assert_eq!(number(&mut labels, first[3], "attn"), inner);
         assert_eq!(number(&mut labels, inner, ""), inner);
-        // Longer than what is compared first, and different in the middle or by a zero only.
+        // Longer than the part that is compared first; they differ only in the middle, or by a zero.
         let long = [
             "encoder.layers.0.attention",
             "encoder.layers.1.attention",

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 /// Reports that a block of device memory was allocated.
 ///
 /// For a tensor library, or a program that allocates on a device itself. The report then shows the live memory of the
-/// device over time, its peak, and the ops that held it. `address` tells the live blocks of a device apart; any number
+/// device over time, its peak, and the ops that held it. `address` distinguishes the live blocks of a device; any number
 /// does that is not used twice at a time. Does nothing while no session records.
 ///
 /// ```

@@ -4,6 +4,7 @@ use super::recorder::{self, OpId};
 use super::site::{KindCode, NO_KIND, Site, kind_code};
 use super::state::{self, ThisThread};
 use crate::describe::Describe;
+use crate::site_name::SiteName;
 use crate::{OpKind, Outcome};
 
 /// An op that is running. Dropped without [`end`](Self::end), it was left through `?` or a panic.
@@ -16,12 +17,12 @@ pub struct Op(OpId);
 
 /// Begins an op. Its inputs describe themselves only while recording, and the clock is read after that.
 #[inline]
-pub fn begin(name: &'static str, inputs: impl Describe) -> Op {
+pub fn begin(name: impl SiteName, inputs: impl Describe) -> Op {
     let state = state::now();
     if state == 0 {
         return Op(0);
     }
-    Op(begin_recorded::<NO_KIND, _>(name, state, inputs))
+    Op(begin_recorded::<NO_KIND, _, _>(name, state, inputs))
 }
 
 const COMPUTE: KindCode = kind_code(OpKind::Compute);
@@ -32,18 +33,18 @@ const OTHER: KindCode = kind_code(OpKind::Other);
 
 /// Begins an op of a stated kind.
 #[inline]
-pub fn begin_kind(name: &'static str, kind: OpKind, inputs: impl Describe) -> Op {
+pub fn begin_kind(name: impl SiteName, kind: OpKind, inputs: impl Describe) -> Op {
     let state = state::now();
     if state == 0 {
         return Op(0);
     }
     // The kind is a constant where this is inlined, and so part of the length that the site is compared with.
     Op(match kind {
-        OpKind::Compute => begin_recorded::<COMPUTE, _>(name, state, inputs),
-        OpKind::Communication => begin_recorded::<COMMUNICATION, _>(name, state, inputs),
-        OpKind::Memory => begin_recorded::<MEMORY, _>(name, state, inputs),
-        OpKind::Io => begin_recorded::<IO, _>(name, state, inputs),
-        OpKind::Other => begin_recorded::<OTHER, _>(name, state, inputs),
+        OpKind::Compute => begin_recorded::<COMPUTE, _, _>(name, state, inputs),
+        OpKind::Communication => begin_recorded::<COMMUNICATION, _, _>(name, state, inputs),
+        OpKind::Memory => begin_recorded::<MEMORY, _, _>(name, state, inputs),
+        OpKind::Io => begin_recorded::<IO, _, _>(name, state, inputs),
+        OpKind::Other => begin_recorded::<OTHER, _, _>(name, state, inputs),
     })
 }
 
@@ -51,8 +52,8 @@ pub fn begin_kind(name: &'static str, kind: OpKind, inputs: impl Describe) -> Op
 /// not for the registers that recording needs.
 #[cold]
 #[inline(never)]
-fn begin_recorded<const KIND: KindCode, D: Describe>(
-    name: &'static str,
+fn begin_recorded<const KIND: KindCode, N: SiteName, D: Describe>(
+    name: N,
     state: u32,
     inputs: D,
 ) -> OpId {
@@ -94,8 +95,8 @@ impl Op {
     /// method that takes `&self` of a trait of the user's would come before it.
     #[inline]
     pub fn end(&mut self, outputs: impl Describe) {
-        // Taken before: kept for the case that ending panics, it would cost a register of every function that is not
-        // recorded. The user's code that runs in it is caught.
+        // Cleared before the end. If it were kept for the case that ending panics, every function that is not recorded
+        // would need a register for it. Panics in the user's code that runs here are caught.
         let op = std::mem::take(&mut self.0);
         if op != 0 {
             end_recorded(op, outputs);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct ThreadRows {
     pub thread: Thread,
-    /// Tells threads apart in [`OpRef`].
+    /// Distinguishes threads in [`OpRef`].
     pub uid: u32,
     pub chunks: Vec<(Arc<Chunk>, usize)>,
     pub extras: Vec<RawExtra>,

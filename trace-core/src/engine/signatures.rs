@@ -3,7 +3,7 @@
 use super::chunk::facts;
 use super::log::{Room, Shared};
 use super::storage::{Storage, TableEntry};
-use crate::engine::interner::Interner;
+use crate::engine::interner::{Interner, KnownOp};
 use crate::engine::signature::{Fact, Header, Parts, Role, push_tensor};
 use crate::{Device, OpKind, Outcome};
 use std::collections::{HashMap, HashSet};
@@ -25,14 +25,6 @@ struct Table {
     storage: Published,
     /// The codes of named devices that are published.
     devices: HashSet<u16>,
-}
-
-/// An op of a session. Name and label are strings of the interner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct KnownOp {
-    name: u32,
-    kind: Option<OpKind>,
-    label: Option<u32>,
 }
 
 /// The number of an op whose name did not fit into the memory limit. It has no signatures, so every execution of it
@@ -72,21 +64,29 @@ impl Signatures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of an op: all that have its name and kind share it. [`REFUSED`] if it is new and does not fit.
-    pub(crate) fn op(&self, name: &str, kind: Option<OpKind>, room: &Room) -> u32 {
+    /// The number of an op: all that have its name, kind and location share it. [`REFUSED`] if it is new and does not
+    /// fit.
+    pub(crate) fn op(
+        &self,
+        name: &str,
+        kind: Option<OpKind>,
+        location: Option<&str>,
+        room: &Room,
+    ) -> u32 {
         let mut table = self.lock();
-        let table = &mut *table;
         let Some(name) = table.string(name, room) else {
             return REFUSED;
         };
-        table.number(
-            KnownOp {
-                name,
-                kind,
-                label: None,
-            },
-            room,
-        )
+        let location = match location.map(|location| table.string(location, room)) {
+            Some(None) => return REFUSED,
+            location => location.flatten(),
+        };
+        let op = KnownOp {
+            kind,
+            location,
+            ..KnownOp::new(name)
+        };
+        table.number(op, room)
     }
 
     /// The number of an op with a label. [`REFUSED`] if it is new and does not fit.
@@ -107,7 +107,7 @@ impl Signatures {
         let mut table = self.lock();
         let table = &mut *table;
         let (&op, words) = words.split_first()?;
-        let &KnownOp { name, kind, label } = table.ops.get(op)?;
+        let &op = table.ops.get(op)?;
         // Named devices are few: `Device::named` keeps at most 4,096.
         let device = match device_of(words) {
             Device::Unknown => None,
@@ -119,7 +119,7 @@ impl Signatures {
         publish_devices(storage, &mut table.devices, words)?;
         table
             .interner
-            .signature(name, kind, label, device, words, |number, signature| {
+            .signature(op, device, words, |number, signature| {
                 room.take(signature_bytes(words.len()))
                     && publish(
                         storage,
@@ -185,7 +185,9 @@ impl Table {
             return REFUSED;
         }
         let number = self.ops.len() as u32;
-        let KnownOp { name, kind, label } = op;
+        let KnownOp {
+            name, kind, label, ..
+        } = op;
         let entry = TableEntry::Op {
             number,
             name,
@@ -469,7 +471,7 @@ mod tests {
     #[test]
     fn equal_words_get_one_number_and_others_another() {
         let (shared, mut cache) = (Shared::new(1 << 20, None, 1), KnownSignatures::new());
-        let op = shared.signatures.op("op", None, &shared.room) as usize;
+        let op = shared.signatures.op("op", None, None, &shared.room) as usize;
         let number = |cache: &mut KnownSignatures, dim: usize| {
             let mut words = vec![op];
             push_tensor(

@@ -1,12 +1,25 @@
 //! Annotated functions, and the numbers of their ops on one thread.
 
 use crate::OpKind;
+use crate::site_name::{Identity, SiteName};
 
-/// An annotated function, or a block: its name as a literal, and its kind.
+/// An annotated function, or a block: its name as a constant, and its kind.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Site {
-    pub(crate) name: &'static str,
+pub(crate) struct Site<N> {
+    pub(crate) name: N,
     pub(crate) kind: KindCode,
+}
+
+/// The op of a site, and where the site is.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    /// `Linear::forward` for a method.
+    pub(crate) name: String,
+    pub(crate) kind: Option<OpKind>,
+    /// Empty if it is not known.
+    pub(crate) module: &'static str,
+    /// File and line; empty if they are not known.
+    pub(crate) location: &'static str,
 }
 
 /// [`NO_KIND`], or one more than the place of the kind among all.
@@ -19,39 +32,61 @@ pub(crate) const fn kind_code(kind: OpKind) -> KindCode {
     kind as KindCode + 1
 }
 
-/// Ends the name of a site whose name is the path of an item in the function. A macro on a method does not
-/// know the method's type, but the compiler does.
-const HERE: &str = "::__Here";
-
-impl Site {
-    /// The name of the op: `Linear::forward` where the name is a path inside of that method.
-    pub(crate) fn operation(self) -> (String, Option<OpKind>) {
-        let name = match self.name.strip_suffix(HERE) {
-            Some(path) => name_of_method(path),
-            None => self.name.to_owned(),
-        };
+impl<N: SiteName> Site<N> {
+    pub(crate) fn operation(self) -> Operation {
+        let texts = self.name.texts();
         let kind = OpKind::ALL.get(usize::from(self.kind).wrapping_sub(1));
-        (name, kind.copied())
+        Operation {
+            name: if texts.is_path {
+                name_of_method(texts.name)
+            } else {
+                texts.name.to_owned()
+            },
+            kind: kind.copied(),
+            module: texts.module,
+            location: texts.location,
+        }
     }
 
-    /// Equal literals may have one address or several.
+    /// Equal constants may have one address or several.
     #[inline]
     pub(crate) fn key(self) -> SiteKey {
+        let Identity {
+            address,
+            len,
+            origin,
+        } = self.name.identity();
+        let has_origin = if origin == 0 { 0 } else { HAS_ORIGIN };
         SiteKey {
-            address: self.name.as_ptr().addr(),
-            len_and_kind: self.name.len() as u64 | u64::from(self.kind) << KIND_SHIFT,
+            address,
+            len_and_kind: len as u64 | u64::from(self.kind) << KIND_SHIFT | has_origin,
+            origin,
         }
     }
 }
 
-/// The address of a name, its length and the kind: cheaper to compare than the text.
+/// The address of a name, its length and the kind: cheaper to compare than the text. A name that is an expression may
+/// be that of several sites, so the address of their origin is compared too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SiteKey {
     address: usize,
     len_and_kind: u64,
+    /// 0 without [`HAS_ORIGIN`].
+    origin: usize,
+}
+
+impl SiteKey {
+    /// Where this key has no origin, which the compiler knows, only two words are compared.
+    #[inline]
+    fn is(self, known: SiteKey) -> bool {
+        known.address == self.address
+            && known.len_and_kind == self.len_and_kind
+            && (self.origin == 0 || known.origin == self.origin)
+    }
 }
 
 const KIND_SHIFT: u32 = 56;
+const HAS_ORIGIN: u64 = 1 << 62;
 /// Set in the key of a site whose op has no signature yet: it is not found at first look.
 const HIDDEN: u64 = 1 << 63;
 
@@ -73,6 +108,7 @@ const EMPTY: Slot = Slot {
     key: SiteKey {
         address: 0,
         len_and_kind: 0,
+        origin: 0,
     },
     op: 0,
 };
@@ -90,7 +126,7 @@ impl Sites {
     #[inline]
     pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<u32> {
         let slot = self.slots.get(first_slot(key, self.slots.len()))?;
-        (slot.key == key).then_some(slot.op)
+        key.is(slot.key).then_some(slot.op)
     }
 
     /// The number of the site's op.
@@ -141,7 +177,8 @@ impl Sites {
         loop {
             let known = self.slots.get(at)?.key;
             let is_it = known.address == key.address
-                && (known.len_and_kind ^ key.len_and_kind) & !HIDDEN == 0;
+                && (known.len_and_kind ^ key.len_and_kind) & !HIDDEN == 0
+                && known.origin == key.origin;
             if is_it || known == EMPTY.key {
                 return Some(at);
             }
@@ -150,10 +187,10 @@ impl Sites {
     }
 }
 
-/// Names are next to each other in memory, so their addresses are spread well enough.
+/// Constants are next to each other in memory, so their addresses are spread well enough.
 #[inline]
 fn first_slot(key: SiteKey, slots: usize) -> usize {
-    key.address & slots.wrapping_sub(1)
+    (key.address ^ key.origin) & slots.wrapping_sub(1)
 }
 
 /// `Linear::forward` for the path `net::nn::Linear<_>::forward`.
@@ -231,7 +268,7 @@ mod tests {
     fn every_site_is_found_again_also_if_others_share_its_address() {
         // As in a program, one literal after the other; and a few that begin at one address.
         let text: &'static str = "x".repeat(1 << 15).leak();
-        let all: Vec<Site> = (0..text.len() - 8)
+        let all: Vec<Site<&'static str>> = (0..text.len() - 8)
             .step_by(8)
             .map(|at| (&text[at..at + 8], 0))
             .chain((1..99).map(|len| (&text[..len], 0)))
@@ -239,7 +276,7 @@ mod tests {
             .map(|(name, kind)| Site { name, kind })
             .collect();
         let mut sites = Sites::new();
-        let number = |sites: &mut Sites, site: &Site| {
+        let number = |sites: &mut Sites, site: &Site<&'static str>| {
             let key = site.key();
             sites.find(key).unwrap_or_else(|| {
                 let op = sites.len as u32;
@@ -252,7 +289,7 @@ mod tests {
         let first: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
         let again: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
         assert_eq!(first, again);
-        // The literal of eight that begins the text is among both.
+        // The literal of eight bytes at the start of the text is in both lists.
         assert_eq!(sites.len, all.len() - 1);
         let found = all.iter().zip(&first).filter(|(site, number)| {
             let at_first_look = sites.at_first_look(site.key());

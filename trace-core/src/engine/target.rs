@@ -11,6 +11,7 @@ use super::site::{Site, Sites};
 use super::state::{self, Running};
 use super::storage::Storage;
 use super::ticks::TickScale;
+use crate::site_name::SiteName;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -107,7 +108,7 @@ impl Target {
             return number;
         }
         let shared = &self.shared;
-        let number = shared.signatures.op(&operation, None, &shared.room);
+        let number = shared.signatures.op(&operation, None, None, &shared.room);
         if number != REFUSED && shared.room.take(NAME_BYTES + operation.capacity()) {
             self.names.insert(operation, number);
         }
@@ -115,13 +116,16 @@ impl Target {
     }
 
     /// The number of the op of a site with a label, which is empty for none. [`REFUSED`] if it does not fit.
-    pub(crate) fn number_of_site(&self, site: Site, label: &str) -> u32 {
-        let (name, kind) = site.operation();
+    pub(crate) fn number_of_site(&self, site: Site<impl SiteName>, label: &str) -> u32 {
+        let operation = site.operation();
         let shared = &self.shared;
-        if !shared.filter.keeps(&name) {
+        if !shared.filter.keeps(&operation.name, operation.module) {
             return FILTERED;
         }
-        let op = shared.signatures.op(&name, kind, &shared.room);
+        let location = Some(operation.location).filter(|location| !location.is_empty());
+        let op = shared
+            .signatures
+            .op(&operation.name, operation.kind, location, &shared.room);
         if label.is_empty() || op == REFUSED {
             return op;
         }
@@ -318,7 +322,7 @@ impl Drop for Current {
     }
 }
 
-/// Rows of one thread, with what gives them meaning.
+/// Rows of one thread, and the tables that they refer to.
 #[derive(Debug)]
 pub struct Recorded {
     pub rows: ThreadRows,

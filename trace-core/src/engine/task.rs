@@ -6,6 +6,7 @@ use super::site::{NO_KIND, Site, kind_code};
 use super::state;
 use crate::describe::Describe;
 use crate::engine::rows::{Meta, OpRef, Pauses, RawExtra, RawPause};
+use crate::site_name::SiteName;
 use crate::{OpKind, Outcome, PauseKind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -45,7 +46,7 @@ const RUNNING: u64 = u64::MAX;
 const MOST_PAUSES: usize = 32;
 
 /// Describes the inputs of an op whose function returns a future. The op begins with [`AsyncOp::start`].
-pub fn begin_deferred(name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
+pub fn begin_deferred(name: impl SiteName, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
     let mut op = begin_async(name, kind, inputs);
     if let Some(task) = &mut op.0 {
         // It counts from its first poll on.
@@ -56,7 +57,7 @@ pub fn begin_deferred(name: &'static str, kind: Option<OpKind>, inputs: impl Des
 }
 
 /// Begins an async op. Called at the first poll of its future.
-pub fn begin_async(name: &'static str, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
+pub fn begin_async(name: impl SiteName, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     if !state::is_anyone_recording() {
         return AsyncOp(None);

@@ -313,7 +313,7 @@ fn collect<'a, T: TraceView + ?Sized>(
     by_name
 }
 
-/// A lane for each device of each rank, found by table rather than by name.
+/// A lane for each device of each rank, looked up in a table instead of compared by name.
 struct Lanes<'a> {
     devices: Vec<&'a str>,
     /// For each group of entries the number of its device, and what it spends time on.

@@ -60,7 +60,7 @@ impl DeviceTimes {
     }
 
     /// For each entry, true if it runs inside one of its own group, on whichever thread. Empty where no
-    /// entry has device time. `forest` keeps the tree of all calls for the next question.
+    /// entry has device time. `forest` keeps the tree of all calls for the next call of this function.
     pub(crate) fn inside_own_group(&self, group: &[u32], forest: &OnceCell<Forest>) -> Vec<bool> {
         if self.attributed_ns == 0 {
             return Vec::new();

@@ -59,7 +59,7 @@ impl FrameNames {
     }
 }
 
-/// A name that does not end a frame or a line of collapsed stacks.
+/// The name without the characters that end a frame or a line of collapsed stacks.
 fn drawable(name: &str) -> String {
     let plain = name
         .chars()

@@ -97,7 +97,7 @@ impl Stacks {
                     label: view.label(),
                 })
             });
-            // Work that was handed to another thread belongs on the op that handed it over.
+            // Work that was handed to another thread is drawn on the op that handed it over.
             let above = parent_index(trace, index, &view).map_or(NONE, |parent| node_of[parent]);
             let node = stacks.node(above, group);
             node_of.push(node);

@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 /// Numbers the distinct keys of entries from 0, in the order they are first seen.
 ///
-/// The key must depend only on an entry's op, kind, device and tensors: where the storage numbers those
+/// The key must depend only on an entry's op, kind, label, location, device and tensors: where the storage numbers those
 /// combinations, the key is computed once for each.
 #[derive(Debug)]
 pub(crate) struct Grouping<K> {

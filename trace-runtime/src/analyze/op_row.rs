@@ -17,6 +17,9 @@ pub struct OpRow {
     pub operation: String,
     /// The instance of the op, such as the layer `layers.3.attn`, where rows are by label and shapes and it has one.
     pub label: Option<String>,
+    /// File and line of its function, such as `src/layers.rs:12`; several where functions share a name. In the order of
+    /// their first executions; empty where none is known.
+    pub locations: Vec<String>,
     /// The dims of its inputs; `None` where all shapes of the op are in one row.
     pub input_shapes: Option<Vec<Vec<usize>>>,
     /// True if it ran on a device other than `cpu`. An op of the host and one of a device are never in
@@ -95,6 +98,7 @@ json_struct!(OpRow {
     ],
     optional: [
         label,
+        locations,
         input_shapes,
         accelerator,
         communication,

@@ -113,9 +113,14 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
             works,
         } = self;
         let mut grouping = Grouping::new();
+        let mut located = Grouping::new();
         let groups: Vec<u32> = trace
             .views()
-            .map(|view| grouping.group(&view, |view| Some(key(view))))
+            .map(|view| {
+                let group = grouping.group(&view, |view| Some(key(view)));
+                located.group(&view, |view| Some((group, view.location()?)));
+                group
+            })
             .collect();
         let inside = nesting.inside_own_group(&groups);
         // Where no op was handed to another thread, both trees of calls are the same.
@@ -156,6 +161,9 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
             .enumerate()
             .map(|(group, (key, sum))| sum.row(key, durations.group(group)))
             .collect();
+        for &(group, location) in located.keys() {
+            rows[group as usize].locations.push(location.to_owned());
+        }
         rows.sort_by(|a, b| {
             b.self_ns
                 .cmp(&a.self_ns)
@@ -244,6 +252,7 @@ impl RowSums {
         OpRow {
             operation: key.operation().to_owned(),
             label: key.label().map(str::to_owned),
+            locations: Vec::new(),
             input_shapes: key.input_shapes(),
             communication: self.communication,
             count,

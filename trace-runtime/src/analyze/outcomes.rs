@@ -34,7 +34,7 @@ impl OpOutcomes {
     }
 }
 
-/// The ops with executions that did not succeed, most of those first.
+/// The ops with executions that did not succeed; those with the most come first.
 pub fn outcomes<T: TraceView + ?Sized>(trace: &T) -> Vec<OpOutcomes> {
     let mut failed: BTreeMap<&str, OpOutcomes> = BTreeMap::new();
     for view in trace.views() {

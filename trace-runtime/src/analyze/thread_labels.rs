@@ -17,7 +17,7 @@ pub fn thread_labels<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<ThreadKey, St
     let mut last = None;
     for view in trace.views() {
         let key = (view.rank(), view.thread());
-        // Entries of a thread mostly come together.
+        // Entries of one thread are mostly next to each other.
         if last == Some(key) {
             continue;
         }

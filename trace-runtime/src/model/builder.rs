@@ -2,8 +2,9 @@
 
 use super::chunk::{Chunk, LONG_DURATION, MAX_ROWS, MAX_SIGNATURES, NO_PARENT, Row, SLOT_BITS};
 use super::entry::RecordedTraceEntry;
+use super::entry_view::EntryView;
 use super::error::TraceError;
-use super::interner::Interner;
+use super::interner::{Interner, KnownOp};
 use super::memory::StoredMemoryEvent;
 use super::new_entry::NewEntry;
 use super::runtime_call::StoredCalls;
@@ -11,7 +12,6 @@ use super::signature::{Fact, Role, push_number, push_tensor};
 use super::store::{Extra, NO_START, StoredChunk, Thread, TraceStore};
 use super::ticks::{ORIGIN, TickScale};
 use super::trace_step::{TraceStep, sort_steps};
-use super::view::EntryView;
 use super::{Device, OpKind};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -187,26 +187,33 @@ impl TraceStoreBuilder {
             }
         }
         push_numbers(&mut words, entry.flops, entry.bytes_moved);
-        let signature = self.signature(
-            (entry.operation, entry.kind, entry.label),
-            entry.device_id,
-            &words,
-        );
+        let op = Op {
+            name: entry.operation,
+            kind: entry.kind,
+            label: entry.label,
+            location: entry.location,
+        };
+        let signature = self.signature(op, entry.device_id, &words);
         self.words = words;
         signature
     }
 
     fn signature(
         &mut self,
-        (operation, kind, label): (&str, Option<OpKind>, Option<&str>),
+        op: Op<'_>,
         device: Option<&str>,
         words: &[usize],
     ) -> Result<u32, TraceError> {
-        let operation = self.interner.string(operation);
-        let label = label.map(|label| self.interner.string(label));
-        let device = device.map(|device| self.interner.string(device));
+        let mut string = |text| self.interner.string(text);
+        let op = KnownOp {
+            name: string(op.name),
+            kind: op.kind,
+            label: op.label.map(&mut string),
+            location: op.location.map(&mut string),
+        };
+        let device = device.map(string);
         self.interner
-            .signature(operation, kind, label, device, words, |_, _| true)
+            .signature(op, device, words, |_, _| true)
             .ok_or_else(|| {
                 TraceError::too_large(format!(
                     "more than {MAX_SIGNATURES} distinct ops, devices and shapes; \
@@ -276,7 +283,12 @@ impl TraceStoreBuilder {
         }
         push_numbers(&mut words, entry.flops, entry.bytes_moved);
         let device = entry.device_id.as_deref();
-        let op = (entry.operation.as_str(), entry.kind, entry.label.as_deref());
+        let op = Op {
+            name: &entry.operation,
+            kind: entry.kind,
+            label: entry.label.as_deref(),
+            location: entry.location.as_deref(),
+        };
         let signature = self.signature(op, device, &words);
         self.words = words;
         let signature = signature?;
@@ -310,6 +322,15 @@ impl TraceStoreBuilder {
         let thread = self.thread(entry.thread, entry.rank, None);
         self.append(thread, row, extra).map(drop)
     }
+}
+
+/// An op without its tensors.
+#[derive(Clone, Copy)]
+struct Op<'a> {
+    name: &'a str,
+    kind: Option<OpKind>,
+    label: Option<&'a str>,
+    location: Option<&'a str>,
 }
 
 fn push_numbers(words: &mut Vec<usize>, flops: Option<u64>, bytes_moved: Option<u64>) {

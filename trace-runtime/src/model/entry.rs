@@ -12,7 +12,7 @@ use std::time::Duration;
 /// One execution of an op.
 ///
 /// An entry also has the fields of its [`EntryDetails`]: `entry.thread`, `entry.kind`, `entry.meta`, and so on. They are
-/// behind one pointer, because a long recording has many entries and most of them share these facts.
+/// stored in one shared allocation, because a long recording has many entries and most of them share these facts.
 ///
 /// The first eight fields are always written to JSON. All others are written only if they differ from their
 /// default, and are optional when read.
@@ -71,6 +71,7 @@ json_struct!(RecordedTraceEntry {
         parent,
         kind,
         label,
+        location,
         input_dtypes,
         output_dtypes,
         more_outputs,

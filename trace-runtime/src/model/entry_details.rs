@@ -15,6 +15,8 @@ pub struct EntryDetails {
     pub kind: Option<OpKind>,
     /// The instance of the op, such as the layer `layers.3.attn`, if it was given.
     pub label: Option<String>,
+    /// File and line of the annotated function or the `op!`, such as `src/layers.rs:12`, if they are known.
+    pub location: Option<String>,
     /// The element type of every input, in the order of `input_shapes`; empty if none is known.
     pub input_dtypes: DTypes,
     /// The element type of every output, in order; empty if none is known.
@@ -44,6 +46,7 @@ impl EntryDetails {
         thread: None,
         kind: None,
         label: None,
+        location: None,
         input_dtypes: DTypes::new(),
         output_dtypes: DTypes::new(),
         more_outputs: Vec::new(),

@@ -1,12 +1,13 @@
 //! Merges the traces of the ranks of one job, once it is known how their clocks are lined up.
 
 use super::builder::TraceStoreBuilder;
+use super::entry_view::ns;
 use super::error::{TraceError, TraceErrorKind};
 use super::memory::MemoryEvent;
 use super::runtime_call::{Launch, RuntimeCall};
 use super::store::TraceStore;
 use super::trace_step::TraceStep;
-use super::view::{TraceView, ns};
+use super::view::TraceView;
 use super::wire::metadata::{MERGE_CLOCK, START_UNIX_NS, counts_missing, of_rank};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -22,6 +22,8 @@ pub struct NewEntry<'a> {
     pub kind: Option<OpKind>,
     /// The instance of the op, such as the layer `layers.3.attn`.
     pub label: Option<&'a str>,
+    /// File and line of its function, such as `src/layers.rs:12`.
+    pub location: Option<&'a str>,
     /// The device it ran on.
     pub device_id: Option<&'a str>,
     /// The dims and element types of its inputs.
@@ -53,6 +55,7 @@ impl<'a> NewEntry<'a> {
             parent: None,
             kind: None,
             label: None,
+            location: None,
             device_id: None,
             inputs: &[],
             outputs: &[],
@@ -83,6 +86,13 @@ impl<'a> NewEntry<'a> {
     #[must_use]
     pub fn with_label(mut self, label: impl Into<Option<&'a str>>) -> Self {
         self.label = label.into();
+        self
+    }
+
+    /// Sets file and line of its function, such as `src/layers.rs:12`.
+    #[must_use]
+    pub fn with_location(mut self, location: impl Into<Option<&'a str>>) -> Self {
+        self.location = location.into();
         self
     }
 

@@ -1,6 +1,7 @@
 //! The compact storage: rows of 24 bytes, with names, devices and shapes kept once.
 
 use super::chunk::{Chunk, Row, SLOT_BITS};
+use super::entry_view::EntryView;
 use super::interner::Signature;
 use super::memory::{MemoryEvent, StoredMemoryEvent};
 use super::pause::Pause;
@@ -9,7 +10,7 @@ use super::signature::Parts;
 use super::stored_entry::StoredEntry;
 use super::ticks::TickScale;
 use super::trace_step::{TraceStep, sort_steps};
-use super::view::{EntryStorage, EntryView, TraceView, Views, sealed};
+use super::view::{EntryStorage, TraceView, Views, sealed};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 pub(crate) use trace_core::__engine::rows::Thread;

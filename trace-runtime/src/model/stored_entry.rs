@@ -79,6 +79,12 @@ impl<'a> StoredEntry<'a> {
         self.known().label.map(|label| self.store.string(label))
     }
 
+    #[inline]
+    pub(super) fn location(&self) -> Option<&'a str> {
+        let location = self.known().location;
+        location.map(|location| self.store.string(location))
+    }
+
     pub(super) fn outcome(&self) -> Outcome {
         self.row.outcome
     }
@@ -201,6 +207,7 @@ impl<'a> StoredEntry<'a> {
         };
         entry.kind = known.kind;
         entry.label = self.label().map(str::to_owned);
+        entry.location = self.location().map(str::to_owned);
         entry.thread = self.thread();
         entry.rank = self.rank();
         self.copy_tensors(&mut entry);

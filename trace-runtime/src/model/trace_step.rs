@@ -1,7 +1,7 @@
 //! A step of a training or serving loop.
 
+use super::entry_view::ns;
 use super::json_struct::json_struct;
-use super::view::ns;
 
 /// One step of a training or serving loop, of one rank: a stretch of time that holds the work of one iteration.
 ///

@@ -135,7 +135,7 @@ enum End {
     Closed,
     /// The file ended first.
     Missing,
-    /// So many events as asked for were read.
+    /// The requested number of events was read.
     Paused,
 }
 

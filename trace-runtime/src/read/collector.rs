@@ -344,7 +344,7 @@ impl Collector {
         });
     }
 
-    /// The number of a device of memory events, which `name` names the first time.
+    /// The number of a device of memory events; `name` is called if it is new.
     pub(super) fn memory_device(
         &mut self,
         kind: Raw<'_>,

@@ -77,7 +77,7 @@ impl Ops {
         id
     }
 
-    /// Adds the ops of a part, and returns the number of each here.
+    /// Adds the ops of a part. Returns, for each op of the part, its number in this table.
     pub(super) fn append(&mut self, part: &Ops) -> Vec<u32> {
         part.all()
             .map(|(_, op)| {

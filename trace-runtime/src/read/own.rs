@@ -228,6 +228,7 @@ impl OwnTrace {
             device,
             kind,
             label,
+            location,
             flops,
             bytes_moved,
             ..
@@ -237,12 +238,13 @@ impl OwnTrace {
         let (inputs, outputs) = (inputs.views(), outputs.views());
         let name = event.name.text();
         let device = device.map(Raw::text);
-        let label = label.text();
+        let (label, location) = (label.text(), location.text());
         let thread = self.thread(event);
         let mut entry = NewEntry::new(&name, thread, 0, 0);
         entry.device_id = device.as_deref();
         entry.kind = by_name(&OpKind::ALL, OpKind::name, kind);
         entry.label = Some(&*label).filter(|label| !label.is_empty());
+        entry.location = Some(&*location).filter(|location| !location.is_empty());
         entry.inputs = &inputs;
         entry.outputs = &outputs;
         entry.flops = flops.number();

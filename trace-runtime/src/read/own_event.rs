@@ -35,6 +35,7 @@ pub(super) struct OwnArgs<'a> {
     pub(super) device: Option<Raw<'a>>,
     pub(super) kind: Raw<'a>,
     pub(super) label: Raw<'a>,
+    pub(super) location: Raw<'a>,
     pub(super) flops: Raw<'a>,
     pub(super) bytes_moved: Raw<'a>,
     /// True if the entry has no start; the event's `ts` is then only a place in the viewer.
@@ -106,6 +107,7 @@ impl<'a> OwnArgs<'a> {
                 chrome::OUTCOME => &mut self.outcome,
                 chrome::KIND => &mut self.kind,
                 chrome::LABEL => &mut self.label,
+                chrome::LOCATION => &mut self.location,
                 chrome::FLOPS => &mut self.flops,
                 chrome::BYTES_MOVED => &mut self.bytes_moved,
                 chrome::EXACT => &mut self.exact,
@@ -146,7 +148,7 @@ impl<'a> OwnArgs<'a> {
     }
 
     /// The arguments that all entries of one op share.
-    pub(super) fn signature(&self) -> [Raw<'a>; 10] {
+    pub(super) fn signature(&self) -> [Raw<'a>; 11] {
         let has_device = if self.device.is_some() {
             b"1"
         } else {
@@ -161,6 +163,7 @@ impl<'a> OwnArgs<'a> {
             self.device.unwrap_or_default(),
             self.kind,
             self.label,
+            self.location,
             self.flops,
             self.bytes_moved,
         ]

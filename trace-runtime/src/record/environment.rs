@@ -60,7 +60,7 @@ impl Session {
     /// | `OPTRACE` | the file to write, in the format of its ending; unset or empty: no session |
     /// | `OPTRACE_MEMORY_LIMIT` | bytes, or with a suffix `K`, `M`, `G`: see [`SessionBuilder::memory_limit`] |
     /// | `OPTRACE_SAMPLE` | record one in so many executions of each op: see [`SessionBuilder::sample`] |
-    /// | `OPTRACE_FILTER` | which ops to record, as `Linear::*,matmul,!*::norm,min=5us`: see [`Filter`] |
+    /// | `OPTRACE_FILTER` | which ops to record, as `Linear::*,!*::norm,module=net::layers,min=5us`: see [`Filter`] |
     /// | `OPTRACE_SCHEDULE` | which steps to keep, as `wait=1,warm_up=1,active=3,repeat=1`: see [`Schedule`] |
     /// | `OPTRACE_THREADS` | `all` (default), or `this` for the thread that starts the session |
     ///
@@ -133,7 +133,8 @@ fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, Sess
     }
     if let Some(value) = variable(FILTER)? {
         let Some(filter) = Filter::parse(&value) else {
-            let expected = "patterns and a duration such as `Linear::*,!*::norm,min=5us`";
+            let expected = "patterns of ops, modules and a duration such as \
+                            `Linear::*,!*::norm,module=my_model::layers,min=5us`";
             return Err(SessionError::environment(FILTER, value, expected));
         };
         builder = builder.filter(filter);

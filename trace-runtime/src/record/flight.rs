@@ -47,7 +47,7 @@ pub(super) struct Triggers {
 }
 
 impl Triggers {
-    /// The setting that needs a file to dump to, if one was made.
+    /// A setting that needs the path of `dump_to`, if there is one.
     pub(super) fn needs_path(&self) -> Option<&'static str> {
         let settings = [
             (self.on_panic, "dump_on_panic"),

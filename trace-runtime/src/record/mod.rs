@@ -13,6 +13,7 @@ mod flight;
 mod heap;
 mod live_trace;
 mod recorder;
+mod run_facts;
 mod schedule;
 mod session;
 mod step_marks;

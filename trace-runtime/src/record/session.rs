@@ -1,13 +1,15 @@
 //! A recording of all threads of the process, or of one.
 
+mod closing;
+
 use super::builder::SessionBuilder;
 use super::destination::Destination;
 use super::error::SessionError;
+use super::heap;
 use super::recorder;
 use super::schedule::{Phase, Schedule};
 use super::step_marks::StepMarks;
 use super::stream::Stream;
-use super::{device_memory, heap};
 use crate::export::OutputFile;
 use crate::model::assemble::assemble;
 use crate::model::wire::metadata as keys;
@@ -15,7 +17,7 @@ use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use trace_core::__engine::clock::Clock;
 use trace_core::__engine::log::{Shared, ThreadLog};
 use trace_core::__engine::recorder::Recorder;
@@ -266,107 +268,6 @@ impl Session {
         self.pid != std::process::id()
     }
 
-    fn close(&mut self) -> (TraceStore, Result<(), TraceError>) {
-        self.is_over = true;
-        if self.is_in_fork() {
-            // Its writer's thread is one of the parent.
-            let _ = self.stream.take().map(std::mem::ManuallyDrop::new);
-            let mut store = TraceStore::default();
-            store.insert_metadata(keys::FORKED_FROM, self.pid.to_string());
-            return (store, Ok(()));
-        }
-        let open = state::with_any(|recorder| {
-            if !recorder.is_of(Some(&self.running.shared)) {
-                return 0;
-            }
-            recorder.end_unfinished();
-            let open = recorder.open_ops();
-            recorder.detach();
-            open
-        });
-        state::release();
-        let memory = heap::finish(&self.running);
-        let tasks = self.running.shared.open_tasks.load(Ordering::Relaxed);
-        let still_running = open.unwrap_or(0) + tasks;
-        if let Some(written) = self.close_stream(still_running) {
-            let store = self.stream.as_ref().map(Stream::read);
-            let mut store = store.and_then(Result::ok).unwrap_or_default();
-            self.add_memory(&mut store, memory.as_ref());
-            let written = written.and_then(|()| self.write_output(&mut store));
-            return (store, written);
-        }
-        let (rows, interner, mut metadata) = state::undisturbed(|| {
-            let logs = self.running.shared.take_logs();
-            let metadata = self.describe(&self.running.shared, &logs);
-            let rows = logs.iter().map(|log| log.take()).collect();
-            (rows, self.running.shared.signatures.take(), metadata)
-        });
-        if still_running > 0 {
-            metadata.insert(keys::STILL_RUNNING.into(), still_running.to_string());
-        }
-        let scale = self.running.clock.scale(self.running.base);
-        let mut store = assemble(rows, interner, scale, metadata);
-        store.set_steps(self.steps.steps(scale, self.rank()));
-        self.add_memory(&mut store, memory.as_ref());
-        let written = self.write_output(&mut store);
-        if let Err(error) = &written
-            && self.reports_errors
-        {
-            report_loss(error);
-        }
-        (store, written)
-    }
-
-    fn add_memory(&self, store: &mut TraceStore, heap: Option<&heap::HeapRecord>) {
-        let reported = self.running.shared.memory.events();
-        device_memory::add_to(store, &reported, self.rank());
-        if let Some(heap) = heap {
-            heap::add_to(store, heap, self.rank());
-        }
-    }
-
-    fn write_output(&self, store: &mut TraceStore) -> Result<(), TraceError> {
-        let Some(output) = &self.output else {
-            return Ok(());
-        };
-        if let Some(path) = output.write(store, self.rank())? {
-            if self.reports_errors {
-                report_other_path(&path);
-            }
-            store.insert_metadata(keys::WRITTEN_TO, path.display().to_string());
-        }
-        Ok(())
-    }
-
-    /// Ends the recording in a ring, if there is one.
-    fn close_stream(&mut self, still_running: u64) -> Option<Result<(), TraceError>> {
-        let stream = self.stream.as_mut()?;
-        let logs = self.running.shared.take_logs();
-        let sum = |count: fn(&ThreadLog) -> &AtomicU64| -> u64 {
-            logs.iter()
-                .map(|log| count(log).load(Ordering::Relaxed))
-                .sum()
-        };
-        stream.set_counts(
-            state::unreachable_ops().saturating_sub(self.unreachable_before),
-            sum(|log| &log.sampled_out),
-            sum(|log| &log.filtered_out),
-        );
-        for (key, value) in panics(&self.running.shared) {
-            stream.metadata(&key, &value);
-        }
-        if still_running > 0 {
-            stream.metadata(keys::STILL_RUNNING, &still_running.to_string());
-        }
-        let written = stream.finish();
-        if let Err(error) = &written
-            && self.reports_errors
-        {
-            report_loss(error);
-        }
-        Some(written)
-    }
-
     fn describe(&self, shared: &Shared, logs: &[Arc<ThreadLog>]) -> HashMap<String, String> {
         let mut metadata = self.metadata.clone();
         let sum = |count: fn(&ThreadLog) -> u64| logs.iter().map(|log| count(log)).sum::<u64>();
@@ -406,45 +307,6 @@ fn empty_because(error: &TraceError) -> TraceStore {
     let mut store = TraceStore::default();
     store.insert_metadata(keys::WRITE_ERROR, error.to_string());
     store
-}
-
-/// One line on standard error: the file that was asked for is another process's.
-fn report_other_path(path: &Path) {
-    eprintln!(
-        "another process has written the output of this session since it started; the trace of process {} is in `{}`",
-        std::process::id(),
-        path.display()
-    );
-}
-
-/// One line on standard error, where a failed write has no caller to return to.
-fn report_loss(error: &TraceError) {
-    eprintln!("the recorded trace is lost: {error}");
-}
-
-/// The output is written even without a call of `finish`.
-impl Drop for Session {
-    fn drop(&mut self) {
-        if !self.is_over {
-            if self.is_in_fork() {
-                drop(self.close());
-            } else if self.stream.is_some() && self.output.is_none() {
-                self.is_over = true;
-                self.reports_errors = true;
-                state::release();
-                let _ = heap::finish(&self.running);
-                drop(self.close_stream(0));
-            } else if self.output.is_some() {
-                // A drop cannot return the error.
-                self.reports_errors = true;
-                drop(self.close());
-            } else {
-                self.is_over = true;
-                state::release();
-                let _ = heap::finish(&self.running);
-            }
-        }
-    }
 }
 
 /// Records the ops that `body` runs on this thread, and nothing else.

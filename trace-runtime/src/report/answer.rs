@@ -95,7 +95,7 @@ pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
     clock.into_iter().chain(steps).collect()
 }
 
-/// What a trace lacks that has no live memory, in one line.
+/// One line for a trace without live memory: what is missing in it.
 pub const FREES_MISSING: &str = "live memory is not shown: the trace has no frees (the allocator `TracedAlloc` records them, torch.profiler with `profile_memory=True`)";
 
 /// Facts that a reader needs before trusting the figures.

@@ -103,6 +103,12 @@ fn ops(
     column(shown.output, "output", 10);
     column(shown.flops_per_s, "FLOP/s", 3);
     column(shown.intensity, "FLOP/B", 11);
+    if shown.location {
+        columns.push(Column {
+            rank: 5,
+            ..Column::name("location")
+        });
+    }
     let inferred = rows.iter().take(limit).any(|row| row.flops_inferred);
     let footnote = inferred.then(|| ("FLOP/s", "~ FLOPs inferred from name and shapes".to_owned()));
     let table = Table {
@@ -131,6 +137,8 @@ struct OptionalColumns {
     output: bool,
     flops_per_s: bool,
     intensity: bool,
+    /// Only in the table by op: rows by shapes would repeat it.
+    location: bool,
 }
 
 impl OptionalColumns {
@@ -147,6 +155,7 @@ impl OptionalColumns {
             output: moved && any(|row| row.memory_bytes > 0),
             flops_per_s: work && any(|row| row.flops_per_s.is_some()),
             intensity: work && any(|row| row.arithmetic_intensity.is_some()),
+            location: any(|row| row.input_shapes.is_none() && !row.locations.is_empty()),
         }
     }
 
@@ -209,7 +218,24 @@ impl OptionalColumns {
             let intensity = row.arithmetic_intensity.map(|value| format!("{value:.1}"));
             cells.push(intensity.unwrap_or_default());
         }
+        if self.location {
+            cells.push(location(&row.locations));
+        }
         cells
+    }
+}
+
+/// The first location without its outer folders, and the number of the others: `layers/linear.rs:12 +2`.
+fn location(locations: &[String]) -> String {
+    let Some((first, others)) = locations.split_first() else {
+        return String::new();
+    };
+    let folders = first.rmatch_indices(['/', '\\']).nth(1);
+    let short = folders.map_or(first.as_str(), |(at, _)| &first[at + 1..]);
+    let short = printable(short);
+    match others.len() {
+        0 => short,
+        others => format!("{short} +{others}"),
     }
 }
 

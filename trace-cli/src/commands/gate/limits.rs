@@ -10,7 +10,7 @@ pub(crate) struct Limits {
     /// Exit with 1 if the total gets slower by more than this
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(crate) fail_over: Option<f64>,
-    /// Exit with 1 if an op gets slower by more than this, or if a new op weighs enough
+    /// Exit with 1 if an op gets slower by more than this, or if a new op is not below `--min-weight`
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(crate) fail_op_over: Option<f64>,
     /// Do not fail for a change of the total below this time per step or run, such as `2ms`

@@ -99,7 +99,7 @@ pub(super) struct Owner(u64);
 
 pub(super) const FIRST_TAG: u64 = 1;
 
-/// Tells recordings apart in the owners of blocks: 1 to 15, and again.
+/// Distinguishes recordings in the owners of blocks: 1 to 15, then 1 again.
 pub(super) fn tag_of(recording: u32) -> u64 {
     u64::from(recording % 15) + FIRST_TAG
 }
@@ -295,7 +295,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Joins the recording that is on now.
+    /// Joins the current recording.
     #[cold]
     #[inline(never)]
     fn join(&self) {

@@ -15,6 +15,7 @@ use crate::engine::signatures::{Expected, FILTERED, Latest};
 use crate::engine::sink::NOWHERE;
 use crate::engine::site::{KindCode, Site, SiteKey, Sites};
 use crate::engine::state;
+use crate::site_name::SiteName;
 use crate::{Outcome, PauseKind};
 
 /// What the short path of a begin finds about a site.
@@ -32,7 +33,12 @@ enum Look {
 )]
 #[inline(always)]
 #[allow(unsafe_code, reason = "see `Local`")]
-pub(crate) fn begin<D: Describe>(local: &Local, site: Site, state: u32, inputs: D) -> OpId {
+pub(crate) fn begin<N: SiteName, D: Describe>(
+    local: &Local,
+    site: Site<N>,
+    state: u32,
+    inputs: D,
+) -> OpId {
     if !local.is_open_for(state) {
         return begin_long(local, site.name, site.kind, inputs);
     }
@@ -98,7 +104,7 @@ pub(crate) fn end<D: Describe>(local: &Local, id: OpId, outputs: D) {
 
 #[cold]
 #[inline(never)]
-fn begin_long<D: Describe>(local: &Local, name: &'static str, kind: KindCode, inputs: D) -> OpId {
+fn begin_long<N: SiteName, D: Describe>(local: &Local, name: N, kind: KindCode, inputs: D) -> OpId {
     let site = Site { name, kind };
     state::with_joined(local, |recorder| recorder.begin_guarded(site, inputs)).unwrap_or(0)
 }
@@ -194,7 +200,11 @@ impl Recorder {
 
 /// The long path.
 impl Recorder {
-    fn begin_guarded(&mut self, site: Site, mut inputs: impl Describe) -> Option<OpId> {
+    fn begin_guarded(
+        &mut self,
+        site: Site<impl SiteName>,
+        mut inputs: impl Describe,
+    ) -> Option<OpId> {
         let label = self.label_of(&mut inputs)?;
         self.begin_words(site, label, inputs)?;
         Some(self.open_guarded())
@@ -202,7 +212,11 @@ impl Recorder {
 
     /// Begins an op with a label of its own, on a recorder on which ops may take the short path.
     #[inline]
-    fn begin_labelled(&mut self, site: Site, mut inputs: impl Describe) -> Option<OpId> {
+    fn begin_labelled(
+        &mut self,
+        site: Site<impl SiteName>,
+        mut inputs: impl Describe,
+    ) -> Option<OpId> {
         let label = self.label_of(&mut inputs)?;
         let sites = if label == self.label {
             Some(&self.sites)

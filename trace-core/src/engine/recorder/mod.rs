@@ -26,6 +26,7 @@ use crate::engine::sink::{NOWHERE, OpWords, TensorSink};
 use crate::engine::site::{Site, Sites};
 use crate::engine::state;
 use crate::engine::target::{Recorded, Target};
+use crate::site_name::SiteName;
 use open_ops::{OpenOp, OpenOps};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -154,7 +155,7 @@ impl Recorder {
         }
     }
 
-    /// Whether it records for itself, whatever sessions there are.
+    /// Whether it records for itself and not for a session.
     pub(crate) fn is_its_own(&self) -> bool {
         self.target
             .as_ref()
@@ -253,7 +254,12 @@ impl Recorder {
     }
 
     /// Lets the inputs of an op describe themselves; none if the op is not recorded.
-    fn begin_words(&mut self, site: Site, label: LabelNumber, inputs: impl Describe) -> Option<()> {
+    fn begin_words(
+        &mut self,
+        site: Site<impl SiteName>,
+        label: LabelNumber,
+        inputs: impl Describe,
+    ) -> Option<()> {
         let (scope, next_step) = (self.label, self.next_step());
         let (labels, target) = (&mut self.labels, self.target.as_mut()?);
         let (elsewhere, path) = labels.sites_and_path(label);
@@ -509,7 +515,7 @@ fn number_of_site(
     sites: Option<&mut Sites>,
     target: &Target,
     sink: &TensorSink,
-    (site, label): (Site, &str),
+    (site, label): (Site<impl SiteName>, &str),
 ) -> u32 {
     let Some(sites) = sites else {
         return REFUSED;

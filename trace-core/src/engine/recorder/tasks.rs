@@ -7,6 +7,7 @@ use crate::engine::chunk::{NO_PARENT, Steps};
 use crate::engine::labels::LabelNumber;
 use crate::engine::rows::{Meta, OpRef, RawExtra};
 use crate::engine::site::Site;
+use crate::site_name::SiteName;
 
 impl Recorder {
     /// The innermost open op, as other threads may refer to it.
@@ -81,7 +82,7 @@ impl Recorder {
     /// Describes the inputs of a task that is not on this thread's stack; none when it is not recorded.
     pub(crate) fn describe_task(
         &mut self,
-        site: Site,
+        site: Site<impl SiteName>,
         mut inputs: impl Describe,
     ) -> Option<(Vec<usize>, Meta)> {
         let label = self.label_of(&mut inputs)?;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
-//!     let mut op = begin("matmul", (probe(a).__tensors(), probe(b).__tensors()));
+//!     let mut op = begin("matmul\0…", (probe(a).__tensors(), probe(b).__tensors()));
 //!     let result: Tensor = if false { unreached() } else { /* the body */ };
 //!     Op::end(&mut op, outcome(&result).__tensors());
 //!     result
@@ -28,7 +28,8 @@ use super::plan::{MemberPlan, Plan};
 use super::validate::item::{Function, ImplBlock};
 use body::{Reborrows, after, owned, run};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
-use quote::{ToTokens, quote};
+use quote::quote;
+use syn::LitStr;
 use tensors::{Outcome, inputs, outputs, outputs_of_reference};
 
 pub(crate) fn item(plan: &Plan) -> TokenStream {
@@ -153,7 +154,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
 /// async fn load(mut path: Path) -> Tensor {
 ///     let returns = Returns::<Tensor>::TYPE;
 ///     let (op, result) = starting(move || {
-///         let op = begin_async("load", None, probe(&path).__tensors());
+///         let op = begin_async("load\0…", None, probe(&path).__tensors());
 ///         (op, async move {
 ///             if false { let _ = &path; return returns.unreached(); }
 ///             let mut path = path;
@@ -245,13 +246,10 @@ enum Flow {
     ByType,
 }
 
-/// `begin("matmul", (…))`
+/// `begin("matmul\0…", (…))`
 fn begin(op: &OpPlan, flow: Flow) -> TokenStream {
     let private = &op.private;
-    let name = match &op.name {
-        Name::PathOfMethod => hygienic!({ struct __Here; #private::type_name::<__Here>() }),
-        Name::Given(name) => name.to_token_stream(),
-    };
+    let name = name(op);
     let kind = op.kind.as_ref().map(|kind| {
         let variant = Ident::new(&kind.to_string(), Span::mixed_site());
         hygienic!(#private::OpKind::#variant)
@@ -271,6 +269,31 @@ fn begin(op: &OpPlan, flow: Flow) -> TokenStream {
         Flow::Sync | Flow::Async => hygienic!(#private::begin_async),
     };
     hygienic!(#begin(#name, #kind, #inputs))
+}
+
+/// The name with the module and the location, in one of the forms of `SiteName`:
+///
+/// ```text
+/// concat!("matmul\0", module_path!(), "\0src/nn.rs:12")
+/// (NAME, concat!(module_path!(), "\0src/nn.rs:12"))
+/// { struct __Here; &Method(type_name::<__Here>, concat!(module_path!(), "\0src/nn.rs:12")) }
+/// ```
+fn name(op: &OpPlan) -> TokenStream {
+    let private = &op.private;
+    let text = |text: &str| LitStr::new(text, Span::mixed_site());
+    let location = text(&format!("\0{}", op.location));
+    let module = hygienic!(#private::module_path!());
+    match &op.name {
+        Name::Literal(name) => {
+            let name = text(&format!("{name}\0"));
+            hygienic!(#private::concat!(#name, #module, #location))
+        }
+        Name::Expression(name) => hygienic!((#name, #private::concat!(#module, #location))),
+        Name::PathOfMethod => hygienic!({
+            struct __Here;
+            &#private::Method(#private::type_name::<__Here>, #private::concat!(#module, #location))
+        }),
+    }
 }
 
 /// Waits for the device before the end time is read.

@@ -12,7 +12,7 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::rc::Rc;
 use syn::ext::IdentExt;
-use syn::{Expr, ExprLit, Lit, LitStr};
+use syn::{Expr, ExprLit, Lit};
 
 /// How one function is recorded.
 pub(crate) struct OpPlan {
@@ -20,6 +20,8 @@ pub(crate) struct OpPlan {
     /// The path of the module that expanded code may name.
     pub(crate) private: TokenStream,
     pub(crate) name: Name,
+    /// File and line of the function's name.
+    pub(crate) location: String,
     pub(crate) kind: Option<Ident>,
     pub(crate) device: Option<Device>,
     /// The instance of the op, evaluated only while recording.
@@ -45,8 +47,9 @@ pub(crate) struct OpPlan {
 
 /// Where the op's name comes from.
 pub(crate) enum Name {
+    Literal(String),
     /// A constant expression.
-    Given(Expr),
+    Expression(Expr),
     /// The path of an item inside the method, which contains the name of the method's type. The macro does not see
     /// the `impl` around a single annotated method, but the compiler does.
     PathOfMethod,
@@ -144,6 +147,7 @@ impl OpPlan {
         OpPlan {
             private: paths::private(options.krate.as_deref()),
             name,
+            location: location(function.sig.ident.span()),
             kind: options.kind,
             device: options.device,
             label: options.label,
@@ -178,19 +182,30 @@ impl OpPlan {
 }
 
 fn name(function: &Function, given: Option<Expr>, type_name: Option<&str>) -> Name {
-    if let Some(given) = given {
-        return Name::Given(given);
+    match given {
+        Some(Expr::Lit(ExprLit {
+            lit: Lit::Str(name),
+            ..
+        })) => return Name::Literal(name.value()),
+        Some(given) => return Name::Expression(given),
+        None => {}
     }
     let ident = function.sig.ident.unraw();
-    let name = match type_name {
-        Some(type_name) => format!("{type_name}::{ident}"),
-        None if signature::is_method(&function.sig) => return Name::PathOfMethod,
-        None => ident.to_string(),
-    };
-    Name::Given(Expr::Lit(ExprLit {
-        attrs: Vec::new(),
-        lit: Lit::Str(LitStr::new(&name, Span::mixed_site())),
-    }))
+    match type_name {
+        Some(type_name) => Name::Literal(format!("{type_name}::{ident}")),
+        None if signature::is_method(&function.sig) => Name::PathOfMethod,
+        None => Name::Literal(ident.to_string()),
+    }
+}
+
+/// `src/nn.rs:12`, as the compiler shows the position in its messages; empty outside of the compiler.
+fn location(span: Span) -> String {
+    if !proc_macro::is_available() {
+        return String::new();
+    }
+    // Converts it to the compiler's own type, which has the position; inside of the compiler that cannot fail.
+    let span = Span::unwrap(span);
+    format!("{}:{}", span.file(), span.line())
 }
 
 /// The parameters that are searched for tensors.

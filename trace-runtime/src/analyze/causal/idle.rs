@@ -143,8 +143,8 @@ pub(crate) struct IdleTimes {
 }
 
 impl IdleTimes {
-    /// The moments at which it was idle for another reason than that nothing had been launched. Idle time outside of
-    /// these, also before its first work and after its last, is the host's.
+    /// When it was idle although work had been launched. The host caused the idle time outside of these moments, also
+    /// before the first work and after the last.
     pub(crate) fn launched(&self) -> Intervals {
         let others = self.by_class.iter();
         others

@@ -213,7 +213,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             return self.add(IdleClass::Unknown, start, end, NO_NAME);
         };
         if model.lanes.kind(lane) != LaneKind::Device {
-            // The thread that shows the work ran it itself: it did something else before.
+            // The work ran on a host thread. In the gap, that thread did something else.
             return self.on_host(lane, start, end);
         }
         // A gap ends where its entry begins.

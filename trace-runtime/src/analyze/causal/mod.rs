@@ -31,6 +31,7 @@ mod sync;
 mod task_time;
 mod thread;
 mod wait;
+mod wait_cause;
 mod wait_state;
 mod what_if;
 mod work;

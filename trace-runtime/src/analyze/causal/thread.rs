@@ -149,7 +149,7 @@ fn backward_lanes<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>) -> Vec<u3
         let Some(lane) = lanes.of_entry(index) else {
             continue;
         };
-        // Asked once for each signature in a row, and once for each name.
+        // Computed once for consecutive entries of one signature, and once for each name.
         if last == Some((lane, view.signature())) && view.signature().is_some() {
             continue;
         }

@@ -88,7 +88,7 @@ impl Runs {
         (kept(self.before) + kept(self.after)).saturating_sub(2)
     }
 
-    /// Whether the variance between runs can be seen in them.
+    /// Whether there are enough runs to measure the variance between them.
     pub(super) fn show_variance(&self) -> bool {
         self.before.min(self.after) >= ENOUGH_RUNS
     }

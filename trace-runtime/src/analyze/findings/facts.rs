@@ -267,7 +267,7 @@ fn spans<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, Intervals> {
         let Some((start, end)) = view.start_ns().zip(view.end_ns()) else {
             continue;
         };
-        // Entries of a rank mostly come together.
+        // Entries of one rank are mostly next to each other.
         match &mut last {
             Some((rank, span)) if *rank == view.rank() => {
                 *span = (span.0.min(start), span.1.max(end));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 /// The live memory of one device over time.
 ///
 /// Exact, from the allocations and frees in the trace. A trace without them has no live memory: outputs alone do not
-/// tell when they are freed.
+/// show when they are freed.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct LiveMemory {

@@ -36,10 +36,11 @@ impl Shared {
             members: members.into(),
             printable: is_printable(view.operation())
                 && view.device_id().is_none_or(is_printable)
-                // A missing key means that there is no label, so an empty label needs the exact form.
-                && view
-                    .label()
-                    .is_none_or(|label| !label.is_empty() && is_printable(label)),
+                // A missing key means that there is none, so an empty text needs the exact form.
+                && [view.label(), view.location()]
+                    .into_iter()
+                    .flatten()
+                    .all(|text| !text.is_empty() && is_printable(text)),
         })
     }
 }
@@ -161,6 +162,10 @@ fn write_signature<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()
     if let Some(label) = view.label() {
         out.write_all(member!(chrome::LABEL))?;
         printable(out, label)?;
+    }
+    if let Some(location) = view.location() {
+        out.write_all(member!(chrome::LOCATION))?;
+        printable(out, location)?;
     }
     if let Some(flops) = view.flops() {
         out.write_all(member!(chrome::FLOPS))?;

@@ -106,7 +106,7 @@ fn blocks(
             continue;
         };
         let at = timeline.since_origin(event.at_ns);
-        // Where the op is known that each free belongs to, blocks are not.
+        // Events of `TracedAlloc` name the op of each free, but not the block that was freed.
         if event.context.is_none() {
             // A block without an address is known by its size; of equal ones the oldest is freed first.
             let size = event.bytes.unsigned_abs();

@@ -12,6 +12,7 @@
 //! | `thread` | `INT64`, nullable | |
 //! | `operation` | `STRING` | |
 //! | `label` | `STRING`, nullable | the instance of the op: `layers.3.attn` |
+//! | `location` | `STRING`, nullable | file and line of its function: `src/layers.rs:12` |
 //! | `device_id` | `STRING`, nullable | `cpu`, `cuda:0` |
 //! | `kind` | `STRING`, nullable | `compute`, `communication`, `memory`, `io`, `other` |
 //! | `outcome` | `STRING` | `ok`, `error`, `panicked`, `cancelled`, `unfinished` |
@@ -25,7 +26,7 @@
 //! | `meta` | `STRING`, nullable | the values of `meta(…)` as a JSON object |
 //!
 //! [`ParquetShapes`] has a row for each op with the same input shapes, with the figures of
-//! [`by_shape`] under the names that they have there.
+//! [`by_shape`] under the names that they have there; several locations have `; ` between them.
 //!
 //! Numbers above 2^63 − 1 are written as 2^63 − 1.
 //!
@@ -100,6 +101,7 @@ const ENTRY_COLUMNS: &[Column] = &[
     Column::number("thread").nullable(),
     Column::text("operation"),
     Column::text("label").nullable(),
+    Column::text("location").nullable(),
     Column::text("device_id").nullable(),
     Column::text("kind").nullable(),
     Column::text("outcome"),
@@ -142,6 +144,7 @@ impl TableRow for EntryView<'_> {
             "thread" => Value::count(self.thread()?),
             "operation" => self.operation().into(),
             "label" => self.label()?.into(),
+            "location" => self.location()?.into(),
             "device_id" => self.device_id()?.into(),
             "kind" => self.kind()?.name().into(),
             "outcome" => self.outcome().name().into(),
@@ -179,6 +182,8 @@ impl TableRow for EntryView<'_> {
 
 const SHAPE_COLUMNS: &[Column] = &[
     Column::text("operation"),
+    Column::text("label").nullable(),
+    Column::text("locations").nullable(),
     Column::text("input_shapes"),
     Column::flag("accelerator"),
     Column::flag("communication"),
@@ -205,6 +210,11 @@ impl TableRow for OpRow {
     fn value(&self, column: &str) -> Option<Value<'_>> {
         Some(match column {
             "operation" => self.operation.as_str().into(),
+            "label" => self.label.as_deref()?.into(),
+            "locations" => match self.locations.as_slice() {
+                [] => return None,
+                locations => Value::Text(locations.join("; ").into_bytes().into()),
+            },
             "input_shapes" => shapes_text(self.input_shapes.iter().flatten().map(Vec::as_slice)),
             "communication" => Value::Flag(self.communication),
             "count" => Value::count(self.count),

@@ -121,6 +121,9 @@ impl Annotations {
         if let Some(label) = view.label() {
             self.text(packets, "label", label);
         }
+        if let Some(location) = view.location() {
+            self.text(packets, "location", location);
+        }
         if let Some(flops) = view.flops() {
             self.number(packets, "flops", flops);
         }

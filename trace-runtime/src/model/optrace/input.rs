@@ -39,7 +39,7 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[self.at..end])
     }
 
-    /// Passes over so many bytes, which were looked at.
+    /// Skips this many bytes, which have been examined.
     pub(super) fn take(&mut self, len: usize) {
         let len = len.min(self.buffer.len() - self.at);
         self.at += len;

@@ -7,7 +7,7 @@ use crate::model::assemble::assemble;
 use crate::model::chunk::{
     Chunk, LONG_DURATION, MAX_ROWS, MAX_SIGNATURES, NO_PARENT, PackedRow, Row, SLOT_BITS,
 };
-use crate::model::interner::{Interner, Signature};
+use crate::model::interner::{Interner, KnownOp, Signature};
 use crate::model::ticks::TickScale;
 use crate::model::wire::metadata as keys;
 use crate::model::{Device, OpKind, Outcome, TraceError, TraceStep, TraceStore};
@@ -22,6 +22,8 @@ use trace_core::__engine::signature::{LONG_RANK, Parts, Role, rename_devices};
 pub(super) struct Restored {
     strings: BTreeMap<u32, String>,
     signatures: BTreeMap<u32, ReadSignature>,
+    /// The strings of locations, by signature.
+    locations: HashMap<u32, u32>,
     devices: HashMap<u16, String>,
     threads: HashMap<u32, Thread>,
     /// With their positions in the stream of tables: the last value of a key counts.
@@ -72,6 +74,10 @@ impl Restored {
                 };
                 self.signatures.insert(number, read);
             }
+            Decoded::Location {
+                signature,
+                location,
+            } => drop(self.locations.insert(signature, location)),
             Decoded::Device(code, name) => drop(self.devices.insert(code, name)),
             Decoded::Thread(log, thread) => drop(self.threads.insert(log, thread)),
             Decoded::Metadata(key, value) => {
@@ -180,6 +186,9 @@ impl Restored {
             .map_or(0, |last| last + 1);
         (new <= MAX_SIGNATURES).then(|| {
             self.signatures.insert(new, inputs);
+            if let Some(&location) = self.locations.get(&number) {
+                self.locations.insert(new, location);
+            }
             numbers.insert(number, new);
             new
         })
@@ -255,10 +264,19 @@ impl Restored {
             });
             let operation = string(&mut interner, read.operation);
             let label = read.label.map(|label| string(&mut interner, label));
+            // One whose text is missing is left out: unlike a name, an op does not need it.
+            let location = self.locations.get(&number);
+            let location = location.and_then(|location| strings.get(location).copied());
             let device = read.device.map(|device| string(&mut interner, device));
             numbers[number as usize] = interner.signatures.len() as u32;
             let first_word = interner.words.len() as u32;
-            let signature = Signature::new(operation, read.kind, label, device, first_word, &words);
+            let op = KnownOp {
+                name: operation,
+                kind: read.kind,
+                label,
+                location,
+            };
+            let signature = Signature::new(op, device, first_word, &words);
             interner.signatures.push(signature);
             interner.words.extend_from_slice(&words);
         }

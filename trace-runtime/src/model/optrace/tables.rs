@@ -14,8 +14,10 @@ const DEVICE: u64 = 4;
 const THREAD: u64 = 5;
 const METADATA: u64 = 6;
 const STEP: u64 = 7;
+const LOCATION: u64 = 8;
 
-/// The words of an entry. The first one has the kind, the number of words and the number of the entry.
+/// The words of an entry, or of two where a signature has a location. The first one has the kind, the number of words and
+/// the number of the entry.
 pub(crate) fn encode(entry: TableEntry<'_>) -> Vec<u64> {
     match entry {
         TableEntry::String { number, text } => with_text(STRING, number, &[], text),
@@ -40,7 +42,12 @@ pub(crate) fn encode(entry: TableEntry<'_>) -> Vec<u64> {
                 kind_code(signature.kind) | u64::from(plus_one(signature.device)) << 32,
             ];
             all.extend(words.iter().map(|word| *word as u64));
-            finish(SIGNATURE, number, all)
+            let mut entries = finish(SIGNATURE, number, all);
+            // An entry of its own, which readers that do not know it pass over.
+            if let Some(location) = signature.location {
+                entries.extend(finish(LOCATION, number, vec![0, u64::from(location)]));
+            }
+            entries
         }
         TableEntry::Device { code, name } => with_text(DEVICE, u32::from(code), &[], name),
         TableEntry::Thread { log, thread } => {
@@ -106,6 +113,11 @@ pub(crate) enum Decoded {
         label: Option<u32>,
         device: Option<u32>,
         words: Vec<usize>,
+    },
+    /// The location of a signature: a string.
+    Location {
+        signature: u32,
+        location: u32,
     },
     Device(u16, String),
     Thread(u32, Thread),
@@ -181,6 +193,10 @@ fn entry(kind: u64, number: u32, words: &[u64]) -> Option<Decoded> {
             let (key, value) = text.split_at_checked(number as usize)?;
             Decoded::Metadata(key.to_owned(), value.to_owned())
         }
+        (LOCATION, &[location, ..]) => Decoded::Location {
+            signature: number,
+            location: u32::try_from(location).ok()?,
+        },
         (STEP, &[number, start, end]) => Decoded::Step { number, start, end },
         _ => return None,
     })
@@ -197,7 +213,7 @@ fn text_of(words: &[u64]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::interner::Signature;
+    use crate::model::interner::{KnownOp, Signature};
 
     #[test]
     fn entries_are_read_back() {
@@ -206,7 +222,13 @@ mod tests {
             rank: Some(3),
             name: Some(String::new()),
         };
-        let signature = Signature::new(4, Some(OpKind::Compute), Some(7), Some(0), 0, &[]);
+        let op = KnownOp {
+            kind: Some(OpKind::Compute),
+            label: Some(7),
+            location: Some(5),
+            ..KnownOp::new(4)
+        };
+        let signature = Signature::new(op, Some(0), 0, &[]);
         let mut stream = Vec::new();
         stream.extend(encode(TableEntry::String {
             number: 4,
@@ -236,6 +258,10 @@ mod tests {
                     label: Some(7),
                     device: Some(0),
                     words: vec![1, 2, 3],
+                },
+                Decoded::Location {
+                    signature: 9,
+                    location: 5,
                 },
                 Decoded::Metadata("key".into(), "värde".into()),
                 Decoded::Step {

@@ -60,6 +60,7 @@ pub(crate) const META: &[u8] = b"meta";
 pub(crate) const DEVICE_ID: &[u8] = b"device id";
 pub(crate) const KIND: &[u8] = b"kind";
 pub(crate) const LABEL: &[u8] = b"label";
+pub(crate) const LOCATION: &[u8] = b"location";
 pub(crate) const FLOPS: &[u8] = b"flops";
 pub(crate) const BYTES_MOVED: &[u8] = b"bytes moved";
 pub(crate) const THREAD: &[u8] = b"thread";

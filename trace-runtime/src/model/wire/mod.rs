@@ -1,5 +1,5 @@
-//! Everything that a trace in a file has in common with its writer and its reader: keys, versions, and
-//! the writer and reader of the JSON format.
+//! What the writers and the readers of trace files share: keys, versions, and the writer and reader of the
+//! JSON format.
 //!
 //! A key that one side writes and another reads has its constant here, and is written as a literal
 //! nowhere else.

@@ -333,7 +333,7 @@ struct Writer {
     is_ending: Arc<AtomicBool>,
     dumper: Arc<Dumper>,
     slow_ops: SlowOps,
-    /// The requests by signal that have been served, if they are.
+    /// How many requests by signal have been served; `None` without `dump_on_signal`.
     requests: Option<u32>,
 }
 

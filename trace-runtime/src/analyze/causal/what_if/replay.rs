@@ -129,7 +129,7 @@ impl<'m> Replay<'m> {
                 let left = if passes { at } else { left.unwrap_or(at) };
                 walk.arrive(lane, at, left, value);
             }
-            // Edges of one moment may lead on to each other, in any order.
+            // Edges at the same moment can depend on each other, in any order.
             let passes = &moment[arriving..passing];
             for _ in 0..passes.len() {
                 let mut changed = false;
@@ -155,7 +155,7 @@ impl<'m> Replay<'m> {
         }
     }
 
-    /// Times between two entries of a lane that nothing from another lane ended: the entries, and the length.
+    /// Gaps between two entries of a lane that ended without an event of another lane: both entries, and the length.
     pub(super) fn own_gaps(&self, entries: usize) -> impl Iterator<Item = (u32, u32, u64)> {
         let mut arrivals: Vec<(u32, i64)> = self
             .edges
@@ -212,7 +212,7 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
             if piece.start >= until {
                 break;
             }
-            // What runs between ops in a step is time between pieces.
+            // Code that runs between the ops of a step counts as time between pieces.
             let is_op = piece.node != NONE;
             if !piece.is_work() && self.replay.unknown_waits.contains(&piece.node) {
                 if piece.end > until {

@@ -1,18 +1,26 @@
 //! Steps of a loop are a column of a trace, not ops: read from annotations, recorded, carried by every format.
 
+mod found;
+
 use proptest::prelude::*;
 use trace_runtime::analyze::{
-    StepRange, call_tree, restrict_to_steps, step_of_entries, step_table, steps_after_warm_up,
+    StepRange, restrict_to_steps, step_of_entries, step_table, steps_after_warm_up,
 };
 use trace_runtime::model::MemoryEvent;
 use trace_runtime::{TraceStep, TraceStore, TraceView, read};
 
-fn chrome(events: &[String]) -> TraceStore {
+pub(crate) fn chrome(events: &[String]) -> TraceStore {
     let json = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
     read::from_slice(json.as_bytes()).unwrap()
 }
 
-fn event(cat: &str, name: &str, tid: u32, (start, end): (u32, u32), args: &str) -> String {
+pub(crate) fn event(
+    cat: &str,
+    name: &str,
+    tid: u32,
+    (start, end): (u32, u32),
+    args: &str,
+) -> String {
     let length = end - start;
     format!(
         r#"{{"ph": "X", "cat": "{cat}", "name": "{name}", "pid": 1, "tid": {tid}, "ts": {start}, "dur": {length},
@@ -20,156 +28,20 @@ fn event(cat: &str, name: &str, tid: u32, (start, end): (u32, u32), args: &str) 
     )
 }
 
-fn annotation(name: &str, span: (u32, u32)) -> String {
+pub(crate) fn annotation(name: &str, span: (u32, u32)) -> String {
     event("user_annotation", name, 1, span, "")
 }
 
-fn op(name: &str, span: (u32, u32)) -> String {
+pub(crate) fn op(name: &str, span: (u32, u32)) -> String {
     event("cpu_op", name, 1, span, "")
 }
 
-fn numbers(trace: &TraceStore) -> Vec<u64> {
+pub(crate) fn numbers(trace: &TraceStore) -> Vec<u64> {
     trace.steps().iter().map(|step| step.number).collect()
 }
 
-fn names(trace: &TraceStore) -> Vec<&str> {
+pub(crate) fn names(trace: &TraceStore) -> Vec<&str> {
     trace.views().map(|view| view.operation()).collect()
-}
-
-#[test]
-fn annotations_of_steps_are_steps_and_their_children_roots() {
-    let trace = chrome(&[
-        annotation("ProfilerStep#5", (0, 100)),
-        op("aten::linear", (10, 50)),
-        op("aten::mm", (20, 40)),
-        annotation("ProfilerStep#6", (100, 230)),
-        op("aten::linear", (110, 150)),
-        event("gpu_user_annotation", "ProfilerStep#6", 7, (120, 220), ""),
-    ]);
-    assert_eq!(
-        trace.steps(),
-        [
-            TraceStep::new(5, 0, 100_000).with_thread(Some(1)),
-            TraceStep::new(6, 100_000, 230_000).with_thread(Some(1)),
-        ]
-    );
-    let parents: Vec<_> = trace
-        .views()
-        .map(|view| (view.operation(), view.parent()))
-        .collect();
-    let expected = [
-        ("aten::linear", None),
-        ("aten::mm", Some(0)),
-        ("aten::linear", None),
-    ];
-    assert_eq!(parents, expected);
-    // 40 µs in each step; the time of the steps themselves is not the time of an op.
-    assert_eq!(trace.total_duration_us(), 80.0);
-    let roots: Vec<_> = call_tree(&trace)
-        .nodes
-        .into_iter()
-        .filter(|node| node.depth == 0)
-        .map(|node| (node.operation, node.count))
-        .collect();
-    assert_eq!(roots, [("aten::linear".to_owned(), 2)]);
-}
-
-#[test]
-fn steps_without_a_number_are_counted() {
-    let trace = chrome(&[
-        annotation("ProfilerStep*", (100, 200)),
-        annotation("ProfilerStep*", (0, 100)),
-        op("x", (0, 1)),
-    ]);
-    assert_eq!(numbers(&trace), [0, 1]);
-    assert_eq!(trace.steps()[1].start_ns, 100_000);
-}
-
-#[test]
-fn step_markers_of_jax_are_steps() {
-    let trace = chrome(&[
-        event("", "train", 1, (0, 100), r#""step_num": "17""#),
-        event("", "PjitFunction(update)", 1, (10, 90), ""),
-    ]);
-    assert_eq!(numbers(&trace), [17]);
-    assert_eq!(names(&trace), ["PjitFunction(update)"]);
-}
-
-#[test]
-fn the_profilers_steps_come_before_the_programs_own() {
-    let trace = chrome(&[
-        annotation("ProfilerStep#1", (0, 100)),
-        annotation("iteration 40", (5, 95)),
-        op("x", (10, 20)),
-    ]);
-    assert_eq!(numbers(&trace), [1]);
-    assert_eq!(names(&trace), ["iteration 40", "x"]);
-}
-
-#[test]
-fn of_two_loops_the_outer_one_has_the_steps() {
-    let trace = chrome(&[
-        annotation("iteration 1", (0, 100)),
-        annotation("step 0", (10, 40)),
-        annotation("step 1", (50, 90)),
-        annotation("iteration 2", (100, 190)),
-    ]);
-    assert_eq!(numbers(&trace), [1, 2]);
-    assert_eq!(names(&trace), ["step 0", "step 1"]);
-}
-
-#[test]
-fn one_thread_of_a_rank_counts_its_steps() {
-    let trace = chrome(&[
-        annotation("step 1", (0, 100)),
-        event("user_annotation", "step 1", 2, (0, 10), ""),
-        op("x", (10, 20)),
-    ]);
-    assert_eq!((trace.steps().len(), trace.steps()[0].thread), (1, Some(1)));
-    assert_eq!(names(&trace), ["x"]);
-}
-
-#[test]
-fn device_work_belongs_to_the_step_that_launched_it() {
-    let launch = |at: u32, id: u32| {
-        let args = format!(r#""correlation": {id}"#);
-        event("cuda_runtime", "cudaLaunchKernel", 1, (at, at + 2), &args)
-    };
-    let kernel = |span, id: u32| {
-        let args = format!(r#""device": 0, "stream": 7, "correlation": {id}"#);
-        event("kernel", "gemm", 7, span, &args)
-    };
-    let trace = chrome(&[
-        annotation("ProfilerStep#1", (0, 100)),
-        op("mm", (80, 95)),
-        launch(85, 1),
-        annotation("ProfilerStep#2", (100, 200)),
-        kernel((120, 180), 1),
-        op("mm", (190, 199)),
-        launch(191, 2),
-        kernel((250, 260), 2),
-        op("after", (300, 310)),
-    ]);
-    let steps: Vec<_> = trace
-        .views()
-        .zip(step_of_entries(&trace))
-        .map(|(view, step)| {
-            (
-                view.operation(),
-                step.map(|step| trace.steps()[step].number),
-            )
-        })
-        .collect();
-    assert_eq!(
-        steps,
-        [
-            ("mm", Some(1)),
-            ("gemm", Some(1)),
-            ("mm", Some(2)),
-            ("gemm", Some(2)),
-            ("after", None),
-        ]
-    );
 }
 
 #[test]
@@ -235,6 +107,7 @@ fn a_session_records_its_steps() {
 #[test]
 fn steps_are_an_optional_key_of_the_json() {
     let bare = r#"{"entries": [], "total_duration_us": 0.0, "metadata": {}}"#;
+
     let trace = trace_runtime::RecordedExecutionTrace::from_json(bare).unwrap();
     assert!(trace.steps.is_empty());
     assert!(!trace.to_json().unwrap().contains("steps"));
