@@ -52,8 +52,12 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         if let Some(first) = finding.parts.first()
             && first.name != finding.subject
         {
-            let longest = facts.part_text(first);
-            let _ = write!(finding.sentence, "; its longest kernel is {longest}");
+            let _ = if first.ns > finding.cost_ns / 100 * 99 {
+                write!(finding.sentence, ", in {}", facts.name(&first.name))
+            } else {
+                let longest = facts.part_text(first);
+                write!(finding.sentence, "; its longest kernel is {longest}")
+            };
         }
         found.push(finding);
     }
