@@ -260,7 +260,7 @@ class TimelineDrawing extends TimelineLayout {
         context.globalAlpha = 0.75;
         context.fillRect(left, RULER - 3, Math.max(1, right - left - 1), 3);
         context.globalAlpha = 1;
-        if (right - left > 60) context.fillText(`step ${number}`, Math.max(left, this.gutter) + 3, 19);
+        if (right - left > 60) context.fillText(`step ${number}`, Math.max(left, this.gutter) + 3, 21);
       }
       context.restore();
     }
@@ -277,8 +277,8 @@ class TimelineDrawing extends TimelineLayout {
       rank = facts.rank;
       context.fillStyle = text;
       const own = facts.rank !== null && data.facts.lanes.some((other) => other.rank !== facts.rank);
-      const name = `${own ? `${facts.rank} · ` : ""}${printable(facts.name)}`;
-      context.fillText(name, 8, top + 8);
+      const name = `${own ? `${facts.rank} · ` : ""}${laneTitle(facts.name)}`;
+      context.fillText(fitted(context, name, this.gutter - 18), 8, top + 8);
       if (changes && lane > 0) {
         context.strokeStyle = rule;
         context.beginPath();
@@ -308,4 +308,18 @@ class TimelineDrawing extends TimelineLayout {
       context.globalAlpha = 1;
     }
   }
+}
+
+/** `thread 2910249 (pt_main_thread)` as `pt_main_thread 2910249`: the name is what people know. @param {string} name */
+function laneTitle(name) {
+  const [, number, own] = /^thread (\d+) \((.+)\)$/.exec(name) ?? [];
+  return printable(own === undefined ? name : `${own} ${number}`);
+}
+
+/** A text that is cut to a width. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
+function fitted(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  let cut = text.slice(0, Math.ceil(width / 4));
+  while (cut.length > 1 && context.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
+  return `${cut}…`;
 }

@@ -1,6 +1,6 @@
 // Where rows and moments of the timeline are, and which part of time is visible.
 
-const RULER = 26;
+const RULER = 30;
 const LANE_GAP = 10;
 const IDLE_HEIGHT = 7;
 const MOST_ARROWS = 400;
@@ -46,8 +46,8 @@ class TimelineLayout {
   /** The visible part, in nanoseconds. @returns {[number, number]} */
   get visible() {
     if (state.visible) return state.visible;
-    const step = state.step === null ? null : this.data.stepTimes(state.step);
-    const [from, to] = step ?? [0, this.data.end];
+    const steps = chosenSteps();
+    const [from, to] = (steps && this.data.stepTimes(steps)) ?? [0, this.data.end];
     const margin = Math.max(1, (to - from) * 0.01);
     return [from - margin, to + margin];
   }
