@@ -150,3 +150,37 @@ fn communication_on_two_streams_at_once_costs_its_time_once() {
     assert_eq!(exposed.cost_ns, 500_000);
     assert_eq!(exposed.parts.len(), 2);
 }
+
+#[test]
+fn every_finding_is_in_the_text_once_whatever_it_is_part_of() {
+    let mut profile = Profile::default();
+    let mut at = 0;
+    for step in 0..6 {
+        let extra = if step == 3 { 900 } else { 0 };
+        profile.step(step as u32, at, 200 + extra);
+        profile.op("aten::mm", at, 80);
+        profile.op("aten::copy_", at + 80, 40);
+        profile.op("aten::cat", at + 120, 80 + extra);
+        at += 200 + extra;
+    }
+    let report = profile.read().report();
+    let found = &report.findings;
+    // The op is part of the copies, which are part of the slow step.
+    let kinds: Vec<FindingKind> = found.list.iter().map(|one| one.kind).collect();
+    assert!(kinds.contains(&FindingKind::Copies) && kinds.contains(&FindingKind::SlowStep));
+    let op = found
+        .list
+        .iter()
+        .find(|one| one.kind == FindingKind::HostOp && one.subject == "aten::cat");
+    let outer = &op.unwrap().within.as_ref().unwrap().0;
+    assert_ne!(*outer, FindingKind::HostOp);
+    let text = report.to_markdown(100);
+    for finding in &found.list {
+        let sentence = finding.sentence.replace('_', "\\_");
+        assert_eq!(
+            text.matches(&format!("{sentence}. *")).count(),
+            1,
+            "{sentence}\n{text}"
+        );
+    }
+}

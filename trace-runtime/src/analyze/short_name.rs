@@ -139,7 +139,7 @@ fn without_namespaces(arguments: &str) -> String {
 }
 
 /// Words of template arguments that are the same in most kernels.
-const NOISE: &str = "__half __nv_bfloat16 anonymous array at aunaryfunctor auto bfloat16 binaryfunctor bool bunaryfunctor c10 \
+const NOISE: &str = "__half __nv_bfloat16 anonymous bfloat16_t half_t tfloat32_t array at aunaryfunctor auto bfloat16 binaryfunctor bool bunaryfunctor c10 \
     char const cuda detail double false float float2 float4 func_wrapper_t gpu_kernel_impl gpu_kernel_impl_nocast half \
     half2 int int8_t int16_t int32_t int64_t lambda long memory namespace native operator short size_t std \
     tensorlistmetadata tensorlistscalarlistmetadata true type uint8_t uint16_t uint32_t uint64_t unaryfunctor unsigned void";

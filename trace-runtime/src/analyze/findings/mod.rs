@@ -106,6 +106,7 @@ pub(crate) fn find(facts: &Facts<'_>) -> Findings {
             .then_with(|| a.subject.cmp(&b.subject))
     });
     within::mark(&mut list);
+    within::drop_repeated(&mut list);
     Findings {
         whole: facts.whole,
         whole_ns: facts.whole_ns,
