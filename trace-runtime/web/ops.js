@@ -112,6 +112,13 @@ function usedColumns(columns, rows) {
   });
 }
 
+/** The columns that fit beside the details of an op. @param {OpRow[]} rows */
+function besideDetails(rows) {
+  const time = rows.some((row) => row.waiting_ns) ? "work_ns" : "self_ns";
+  const keys = ["operation", "where", "count", time, "share", "total_ns"];
+  return OP_COLUMNS.filter((column) => keys.includes(column.key));
+}
+
 /** @param {HTMLElement} root */
 function renderOps(root) {
   const all = opRows("ops");
@@ -130,7 +137,7 @@ function renderOps(root) {
       ),
       table({
         caption: "Ops",
-        columns: usedColumns(state.op === null ? OP_COLUMNS : OP_COLUMNS.slice(0, 9), all),
+        columns: usedColumns(state.op === null ? OP_COLUMNS : besideDetails(all), all),
         rows,
         // Ops that only wait are not what takes the time.
         sort: state.sort || (all.some((row) => row.waiting_ns) ? "work_ns" : "self_ns"),

@@ -95,7 +95,7 @@ class TimelineData {
   /** @param {number} lane */
   laneName(lane) {
     const facts = this.facts.lanes[lane];
-    const name = printable(facts.name);
+    const name = laneTitle(facts.name);
     return page.summary.report.ranks > 1 ? `rank ${facts.rank}: ${name}` : name;
   }
 

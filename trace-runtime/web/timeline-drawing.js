@@ -185,8 +185,8 @@ class TimelineDrawing extends TimelineLayout {
     const [from, to] = this.visible;
     const wanted = [];
     const chosen = data.selected;
-    if (chosen === null && state.op === null && arrows.to.length > 50 * MOST_ARROWS && to - from > data.end / 50)
-      return;
+    const most = chosen === null && state.op === null ? FEW_ARROWS : MOST_ARROWS;
+    if (chosen === null && state.op === null && arrows.to.length > 50 * FEW_ARROWS && to - from > data.end / 50) return;
     for (let at = 0; at < arrows.to.length; at++) {
       const end = data.start[arrows.to[at]];
       if (end < from || arrows.start[at] > to) continue;
@@ -197,7 +197,7 @@ class TimelineDrawing extends TimelineLayout {
       )
         continue;
       wanted.push(at);
-      if (wanted.length > MOST_ARROWS) return;
+      if (wanted.length > most) return;
     }
     context.strokeStyle = themeColour("arrow");
     context.fillStyle = context.strokeStyle;
