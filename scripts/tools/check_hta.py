@@ -18,7 +18,8 @@ warnings.filterwarnings("ignore")
 from hta.trace_analysis import TraceAnalysis  # noqa: E402
 
 folder = pathlib.Path(sys.argv[1])
-expected = {row["rank"]: row for row in json.loads((folder / "expected.json").read_text())["ranks"]}
+figures = json.loads((folder / "expected.json").read_text())
+expected = {row["rank"]: row for row in figures["ranks"]}
 analysis = TraceAnalysis(trace_dir=str(folder / "ranks"))
 failures = 0
 
@@ -48,4 +49,19 @@ for rank, ours in expected.items():
     share = 100 * ours["overlap_ns"] / ours["communication_ns"]
     theirs = float(overlap.loc[rank]["comp_comm_overlap_pctg"])
     compare(f"rank {rank} overlap in percent", theirs, round(share, 2), 0.0051)
+
+# Steps are HTA's iterations: device work belongs to the one in which it was launched.
+if "steps" in figures:
+    # By default HTA leaves out the last step.
+    analysis = TraceAnalysis(trace_dir=str(folder / "steps"), include_last_profiler_step=True)
+    for rank in sorted(expected):
+        kernels = analysis.t.get_trace(rank)
+        kernels = kernels[kernels["stream"] > 0]
+        theirs = kernels.groupby("iteration")["dur"].sum().to_dict()
+        ours = {row["step"]: row["device_ns"] for row in figures["steps"] if row["rank"] == rank}
+        same = sorted(theirs) == sorted(ours)
+        failures += not same
+        print(f"{'ok  ' if same else 'FAIL'} rank {rank} steps: HTA {sorted(theirs)}, ours {sorted(ours)}")
+        for step in sorted(set(theirs) & set(ours)):
+            compare(f"rank {rank} step {step} device time", round(float(theirs[step]), 6), ours[step] / 1000, 0.001)
 sys.exit(failures > 0)

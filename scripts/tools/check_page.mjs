@@ -96,26 +96,41 @@ async function checkOps(page, report) {
   await page.click("#tab-ops");
   await showAll(page, "#view");
   const shown = await rowsOf(page, "#view .table-frame");
-  const expected = [...report.ops].sort((a, b) => b.self_ns - a.self_ns);
+  const work = (row) => row.self_ns - (row.waiting_ns ?? 0);
+  const expected = [...report.ops].sort((a, b) => work(b) - work(a));
   equal(shown.length, expected.length, "number of ops");
   const figures = (row) => [row.count, row.self_ns, row.total_ns, row.p50_ns, row.p95_ns, row.max_ns].map(Number);
   const own = grouped(shown, (row) => row.operation);
   const given = grouped(expected, (row) => row.operation);
   for (const [name, rows] of Object.entries(given))
     equal((own[name] ?? []).map(figures).sort(), rows.map(figures).sort(), `figures of ${name.slice(0, 80)}`);
-  equal(shown.map((row) => Number(row.self_ns)), expected.map((row) => row.self_ns), "order by self time");
+  equal(shown.map((row) => Number(row.work_ns ?? row.self_ns)), expected.map(work), "order by self time without waiting");
   const device = expected.filter((row) => row.device_total_ns > 0 && !row.accelerator);
   for (const row of device)
     holds((own[row.operation] ?? []).some((one) => Number(one.device_ns) === row.device_total_ns), `device time of ${row.operation}`);
+}
+
+// The findings in the order of the page: a part of another one follows it.
+function withParts(list) {
+  const within = (inner, outer) => inner.within?.[0] === outer.kind && inner.within?.[1] === outer.subject;
+  const parts = list.filter((one) => list.some((other) => within(one, other)));
+  return list.filter((one) => !parts.includes(one)).flatMap((outer) => [outer, ...parts.filter((inner) => within(inner, outer))]);
+}
+
+async function checkSentences(page, report) {
+  const sentences = await page.$$eval(".finding-sentence", (items) => items.map((item) => item.textContent.replace(/^Of this: /, "")));
+  equal(sentences, withParts(report.findings.list).map((one) => one.sentence), "sentences");
+  const indented = await page.$$eval(".findings > li.within .finding-sentence", (items) => items.map((item) => item.textContent));
+  holds(indented.every((sentence) => sentence.startsWith("Of this: ")), "parts are marked");
+  equal(indented.length, report.findings.list.filter((one) => one.within).length, "number of parts");
 }
 
 async function checkFindings(page, report) {
   await page.click("#tab-findings");
   equal(await page.textContent(".headline"), report.answer, "headline");
   const shown = await page.$$eval(".findings > li", (items) => items.map((item) => [item.dataset.kind, Number(item.dataset.share)]));
-  equal(shown, report.findings.list.map((one) => [one.kind, one.share]), "findings");
-  const sentences = await page.$$eval(".finding-sentence", (items) => items.map((item) => item.textContent));
-  equal(sentences, report.findings.list.map((one) => one.sentence), "sentences");
+  equal(shown, withParts(report.findings.list).map((one) => [one.kind, one.share]), "findings");
+  await checkSentences(page, report);
   const cards = Object.fromEntries(await page.$$eval(".card", (items) => items.map((item) => [item.dataset.card, Number(item.dataset.value)])));
   if (report.steps) equal(cards.step, report.steps.mean_ns, "mean step time");
   if (report.memory.length > 0) equal(cards.memory, Math.max(...report.memory.map((one) => one.peak_bytes)), "peak memory");
@@ -378,13 +393,46 @@ await check("a step restricts the whole page", async () => {
   await checkTree(page, training0, ["--steps", "2"]);
   await checkFlame(page, report);
   await page.click("#tab-findings");
-  const sentences = await page.$$eval(".finding-sentence", (items) => items.map((item) => item.textContent));
-  equal(sentences, report.findings.list.map((one) => one.sentence), "findings of the step");
+  await checkSentences(page, report);
   await page.click("#tab-timeline");
   const visible = await page.evaluate(() => timelineView.visible);
   holds(visible[1] - visible[0] < whole.span_ns / 2, "the timeline shows the step");
   await page.selectOption("#step", "");
   await checkOps(page, whole);
+  await page.close();
+});
+
+await check("a range of steps restricts ops, call tree, flame graph and timeline", async () => {
+  const page = await open(trainingPage, "view=ops");
+  await page.selectOption("#step", "1");
+  await page.selectOption("#until", "2");
+  equal([(await fragmentOf(page)).step, (await fragmentOf(page)).until], ["1", "2"], "address");
+  const report = json(training0, "--steps", "1..2");
+  // Device time of host ops is only known where a report is in the page.
+  const figures = { ...report, ops: report.ops.map((row) => ({ ...row, device_total_ns: 0 })) };
+  await checkOps(page, figures);
+  await checkTree(page, training0, ["--steps", "1..2"]);
+  await checkFlame(page, report);
+  await page.click("#tab-steps");
+  equal(await page.$$eval(".step-bar[aria-pressed=true]", (bars) => bars.map((bar) => Number(bar.dataset.step))), [1, 2], "bars of the range");
+  await page.click(".step-bar >> nth=3", { modifiers: ["Shift"] });
+  equal((await fragmentOf(page)).until, "3", "Shift and a click widen the range");
+  await page.click("#tab-findings");
+  holds((await page.textContent(".notes")).includes("those of the chosen steps"), "a note on the findings");
+  await page.selectOption("#step", "");
+  await checkOps(page, whole);
+  await page.close();
+});
+
+await check("the steps after a slow first one have figures of their own", async () => {
+  const trace = write("warm-up.json", training(0, { slowStep: 0, steps: 6 }));
+  const page = await open(makePage("warm-up.html", trace));
+  await page.selectOption("#step", "warm");
+  const report = json(trace, "--skip-warm-up");
+  equal(report.steps.steps.map((step) => step.number), [1, 2, 3, 4, 5], "steps after the warm-up");
+  await page.click("#tab-findings");
+  await checkSentences(page, report);
+  await checkOps(page, report);
   await page.close();
 });
 
@@ -498,8 +546,15 @@ await check("ranks: heatmap and stragglers are those of the report", async () =>
   const cells = await page.$$eval(".heatmap >> nth=0 >> td.heat", (all) => all.map((one) => [Number(one.dataset.rank), Number(one.dataset.key), Number(one.dataset.value)]));
   const expected = [...report.steps.steps].map((step) => [step.rank, step.number, step.length_ns]);
   equal([...cells].sort(), expected.sort(), "length of each step and rank");
-  const waits = (await rowsOf(page, "section .table-frame")).map((row) => [Number(row["wait-0"]), Number(row["wait-1"])]);
+  const waits = (await rowsOf(page, "section:has(#straggler) .table-frame")).map((row) => [Number(row["wait-0"]), Number(row["wait-1"])]);
   equal(waits, report.collectives.map((one) => [0, 1].map((rank) => one.wait_ns.find(([own]) => own === rank)?.[1] ?? 0)), "waits at collectives");
+  const states = JSON.parse(run("path", inFolder("ranks.json"), "--format", "json")).wait_states;
+  holds(states.total_ns > 0, "ranks wait for each other");
+  equal(Number(await page.getAttribute("#waits-total", "data-value")), states.total_ns, "waiting of all ranks");
+  const tables = await page.$$("section:has(#waits-total) .table-frame");
+  const values = (table) => table.$$eval("tbody tr", (rows) => rows.map((row) => Number(row.querySelector("[data-key=ns]").dataset.value)));
+  equal(await values(tables[1]), states.blames.map((one) => one.ns).slice(0, 10), "what the others waited for");
+  equal(await values(tables[2]), states.sums.map((one) => one.ns).slice(0, 15), "waits by kind");
   await page.click("#tab-timeline");
   equal(await page.evaluate(() => new Set(timelineView.data.facts.lanes.map((lane) => lane.rank)).size), 2, "lanes of both ranks");
   await page.close();

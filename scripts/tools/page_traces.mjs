@@ -11,8 +11,8 @@ export const HOSTILE = [
   "L".repeat(64 * 1024),
 ];
 
-// The trace of one rank of a training loop on a device, as torch.profiler writes it.
-export function training(rank, { steps = 4, ranks = 1, names = [] } = {}) {
+// The trace of one rank of a training loop on a device, as torch.profiler writes it. One step is slow.
+export function training(rank, { steps = 4, ranks = 1, names = [], slowStep = 2 } = {}) {
   const events = [];
   const event = (name, cat, tid, ts, dur, args = {}) => events.push({ ph: "X", name, cat, pid: 1, tid, ts, dur, args });
   let correlation = 1;
@@ -36,7 +36,7 @@ export function training(rank, { steps = 4, ranks = 1, names = [] } = {}) {
     const kept = [];
     for (let layer = 0; layer < 5; layer++) {
       const size = 64 << layer;
-      const slow = step === 2 && layer === 3 ? 400 : 0;
+      const slow = step === slowStep && layer === 3 ? 400 : 0;
       const begin = now;
       event("aten::linear", "cpu_op", 1, begin, 90 + slow, { "Input Dims": [[32, size], [size, size]], "Input type": ["float", "float"] });
       event("aten::addmm", "cpu_op", 1, begin + 10, 60, { "Input Dims": [[size], [32, size], [size, size]], "Input type": ["float", "float", "float"] });

@@ -149,3 +149,29 @@ fn findings_survive_json_and_unknown_kinds_are_read() {
     let read: Findings = serde_json::from_str(&newer).unwrap();
     assert_eq!(read.list[0].kind, FindingKind::Other);
 }
+
+#[test]
+fn two_streams_of_one_category_take_no_more_than_the_busy_time() {
+    let mut profile = Profile::default();
+    profile.op("aten::mm", 0, 20);
+    for (stream, id) in [(7, 1), (21, 2)] {
+        profile.call("cudaLaunchKernel", (id, 1), id);
+        let args = format!(r#""correlation":{id},"stream":{stream},"device":0"#);
+        profile.event("kernel", "sgemm", (0, stream), (20, 980), &args);
+    }
+    let found = findings(&profile.read());
+    let matmul = of_kind(&found, FindingKind::DeviceCategory).unwrap();
+    assert_eq!(matmul.cost_ns, 980_000);
+    assert!(found.list.iter().all(|one| one.share <= 1.0));
+}
+
+#[test]
+fn elementwise_kernels_are_to_be_fused() {
+    let mut profile = Profile::default();
+    profile.op("aten::add", 0, 20);
+    profile.launch(2, 1, "vectorized_elementwise_kernel", (10, 990));
+    let found = findings(&profile.read());
+    let work = of_kind(&found, FindingKind::DeviceCategory).unwrap();
+    assert_eq!(work.subject, "elementwise");
+    assert!(work.advice.starts_with("fuse"), "{}", work.advice);
+}

@@ -155,3 +155,46 @@ fn an_empty_trace_has_no_findings() {
     let found = findings(&trace_runtime::RecordedExecutionTrace::new());
     assert!(found.list.is_empty() && found.headline().is_empty());
 }
+
+/// Ten rounds of an op of `op` µs every 100 µs.
+fn ops_with_gaps(op: u64) -> Vec<FindingKind> {
+    let mut profile = Profile::default();
+    for round in 0..10 {
+        profile.op("aten::add", round * 100, op);
+    }
+    profile.op("aten::add", 1000, 1);
+    kinds(&profile.read())
+}
+
+#[test]
+fn time_outside_of_ops_is_a_finding_where_it_is_most_of_the_time() {
+    assert_eq!(ops_with_gaps(3), [FindingKind::OutsideOps]);
+    assert_eq!(
+        ops_with_gaps(60),
+        [FindingKind::HostOp, FindingKind::OutsideOps]
+    );
+    assert_eq!(ops_with_gaps(90), [FindingKind::HostOp]);
+}
+
+#[test]
+fn an_op_that_copies_is_part_of_the_copies_and_the_advice_is_about_the_host() {
+    let mut profile = Profile::default();
+    profile.op("aten::cat", 0, 400);
+    profile.op("aten::copy_", 400, 100);
+    profile.op("aten::mm", 500, 500);
+    let found = findings(&profile.read());
+    let copies = of_kind(&found, FindingKind::Copies).unwrap();
+    assert!(!copies.advice.contains("pinned"), "{}", copies.advice);
+    let cat = found
+        .list
+        .iter()
+        .find(|one| one.kind == FindingKind::HostOp && one.subject == "aten::cat");
+    let within = Some((FindingKind::Copies, "aten::cat".to_owned()));
+    assert_eq!(cat.unwrap().within, within);
+    // One op that is all of the copies is one finding.
+    let mut profile = Profile::default();
+    profile.op("aten::cat", 0, 400);
+    profile.op("aten::mm", 400, 600);
+    let found = kinds(&profile.read());
+    assert_eq!(found, [FindingKind::Copies, FindingKind::HostOp]);
+}

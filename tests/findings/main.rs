@@ -1,7 +1,9 @@
 //! Each rule of the findings on the smallest trace that shows it, and on one that does not.
 
+mod ahead;
 mod devices;
 mod host;
+mod parts;
 mod ranks;
 mod scenarios;
 

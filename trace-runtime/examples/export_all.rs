@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
-use trace_runtime::analyze::activity;
+use trace_runtime::analyze::{activity, step_of_entries};
 use trace_runtime::export::{
     self, ChromeTrace, CollapsedStacks, PerfettoTrace, Speedscope, TraceJson,
 };
-use trace_runtime::model::{EntryView, NewEntry, TraceStoreBuilder};
+use trace_runtime::model::{EntryView, NewEntry, TraceStep, TraceStoreBuilder};
 use trace_runtime::{DType, OpKind, TraceError, TraceStore, TraceView, read};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let folder = args.next().ok_or("usage: export_all FOLDER [TRACE]")?;
     let folder = Path::new(&folder);
-    let trace = match args.next() {
-        Some(path) => read::open(path)?,
-        None => two_ranks()?,
+    let (trace, with_steps) = match args.next() {
+        Some(path) => (read::open(path)?, None),
+        None => (two_ranks(&[])?, Some(two_ranks(&[7, 8, 9])?)),
     };
     fs::create_dir_all(folder.join("ranks"))?;
     export::write(&TraceJson, &trace, folder.join("trace.json"))?;
@@ -41,7 +41,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         export::write_ranks(&ParquetEntries, &trace, folder.join("entries.parquet"))?;
         export::write_ranks(&ParquetShapes, &trace, folder.join("shapes.parquet"))?;
     }
-    let expected = serde_json::to_string_pretty(&expected(&trace))?;
+    let mut expected = expected(&trace);
+    if let Some(trace) = with_steps {
+        fs::create_dir_all(folder.join("steps"))?;
+        export::write_ranks(&ChromeTrace::new(), &trace, folder.join("steps/trace.json"))?;
+        expected["steps"] = device_time_by_step(&trace);
+    }
+    let expected = serde_json::to_string_pretty(&expected)?;
     fs::write(folder.join("expected.json"), expected + "\n")?;
     Ok(())
 }
@@ -93,6 +99,19 @@ fn expected(trace: &TraceStore) -> Value {
     })
 }
 
+/// For each rank and step the durations of the work on its device.
+fn device_time_by_step(trace: &TraceStore) -> Value {
+    let mut sums: BTreeMap<(Option<u32>, u64), u64> = BTreeMap::new();
+    for (view, step) in trace.views().zip(step_of_entries(trace)) {
+        if let (Some(step), Some(_)) = (step, view.device_id()) {
+            let number = trace.steps()[step].number;
+            *sums.entry((view.rank(), number)).or_default() += view.duration_ns();
+        }
+    }
+    let row = |((rank, step), ns)| json!({ "rank": rank, "step": step, "device_ns": ns });
+    sums.into_iter().map(row).collect()
+}
+
 /// The time of each entry without that of the entries inside of it, the slow and obvious way.
 fn self_times(trace: &TraceStore) -> Vec<u64> {
     let mut times: Vec<u64> = trace.views().map(|view| view.duration_ns()).collect();
@@ -112,8 +131,8 @@ fn parent<'a>(trace: &'a TraceStore, view: &EntryView<'a>) -> Option<EntryView<'
 }
 
 /// Data-parallel training in small: layers that compute on a device, gradients that a second thread
-/// sums over the ranks meanwhile, and a rank 1 that is slower.
-fn two_ranks() -> Result<TraceStore, TraceError> {
+/// sums over the ranks meanwhile, and a rank 1 that is slower. With `numbers`, the steps of the loop are marked.
+fn two_ranks(numbers: &[u64]) -> Result<TraceStore, TraceError> {
     let mut ops = Vec::new();
     for rank in 0..2 {
         for step in 0..3 {
@@ -148,6 +167,11 @@ fn two_ranks() -> Result<TraceStore, TraceError> {
             entry.flops = Some(2 * 64 * 32 * output[1] as u64);
         }
         steps.insert(op.id, builder.push(&entry)?);
+        if let (1, "step", Some(&number)) = (op.thread, op.name, numbers.get(op.id.1 as usize)) {
+            let end = op.start_ns + op.duration_ns as i64;
+            let step = TraceStep::new(number, op.start_ns, end).with_rank(Some(op.rank));
+            builder.step(step.with_thread(Some(op.thread)));
+        }
     }
     Ok(builder.finish())
 }

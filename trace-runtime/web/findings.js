@@ -9,9 +9,12 @@ const EVIDENCE = /** @type {Record<string, [string, string]>} */ ({
   exposed_communication: ["ops", "In the table of ops"],
   straggler: ["ranks", "Ranks"],
   host_op: ["ops", "In the table of ops"],
+  outside_ops: ["timeline", "On the timeline"],
   device_category: ["ops", "In the table of ops"],
   device_op: ["ops", "In the table of ops"],
+  data_loading: ["ops", "In the table of ops"],
   copies: ["ops", "In the table of ops"],
+  allocation: ["timeline", "On the timeline"],
   slow_products: ["roofline", "Roofline"],
   slow_step: ["steps", "Steps"],
   suspended: ["timeline", "On the timeline"],
@@ -37,15 +40,15 @@ function renderFindings(root) {
             h(
               "p",
               { class: "quiet" },
-              `Costs are shares of ${duration(findings.whole_ns)}, the time of ${whole}. They may overlap.`,
+              `Costs are shares of ${duration(findings.whole_ns)}, the time of ${whole}. A finding that is part of another follows it.`,
             ),
-            h("ol", { class: "findings" }, findings.list.map(finding)),
+            h("ol", { class: "findings" }, groupedFindings(findings.list)),
           ],
     ),
     h(
       "section",
       { "aria-labelledby": "top-title" },
-      h("h2", { id: "top-title" }, "Ops with the most self time"),
+      h("h2", { id: "top-title" }, "Ops with the most time of their own"),
       topOps(shown),
     ),
     notes(shown),
@@ -163,8 +166,20 @@ function card(id, title, figure, value, detail, view) {
   );
 }
 
-/** @param {Finding} one */
-function finding(one) {
+/** All findings, those that are part of another one right after it. @param {Finding[]} list */
+function groupedFindings(list) {
+  const isWithin = (/** @type {Finding} */ inner, /** @type {Finding} */ outer) =>
+    inner.within?.[0] === outer.kind && inner.within[1] === outer.subject;
+  return list
+    .filter((one) => !list.some((other) => isWithin(one, other)))
+    .flatMap((outer) => [
+      finding(outer, false),
+      ...list.filter((inner) => isWithin(inner, outer)).map((inner) => finding(inner, true)),
+    ]);
+}
+
+/** @param {Finding} one @param {boolean} within Whether it is part of the finding before it. */
+function finding(one, within) {
   const [view, label] = EVIDENCE[one.kind] ?? ["ops", "In the table of ops"];
   const row = opByName(one.subject) ?? (one.parts ?? []).map((part) => opByName(part.name)).find(Boolean) ?? null;
   const open = () => {
@@ -173,14 +188,14 @@ function finding(one) {
       {
         view: SECTIONS.some((section) => section.id === view && section.shown()) ? view : "ops",
         ...(row ? { op: opKey(row), shape: null } : {}),
-        ...(step !== null && stepChoices().includes(step) ? { step } : {}),
+        ...(step !== null && stepChoices().includes(step) ? { step, until: null } : {}),
       },
       "push",
     );
   };
   return h(
     "li",
-    { data: { kind: one.kind, share: one.share } },
+    { class: within ? "within" : "", data: { kind: one.kind, share: one.share } },
     h(
       "div",
       { class: "finding-cost" },
@@ -191,7 +206,12 @@ function finding(one) {
     h(
       "div",
       { class: "finding-text" },
-      h("p", { class: "finding-sentence", dir: "ltr" }, printableText(one.sentence)),
+      h(
+        "p",
+        { class: "finding-sentence", dir: "ltr" },
+        within && h("span", { class: "quiet" }, "Of this: "),
+        printableText(one.sentence),
+      ),
       one.advice && h("p", { class: "advice" }, `Try: ${one.advice}`),
       (one.parts ?? []).length > 0 &&
         h(
@@ -237,7 +257,7 @@ function partName(part) {
 
 /** @param {Report} shown */
 function topOps(shown) {
-  const whole = shown.total_ns || 1;
+  const whole = shown.ops.reduce((sum, row) => sum + workTime(row), 0) || 1;
   return table({
     caption: "Ops with the most self time",
     limit: 8,
@@ -249,13 +269,19 @@ function topOps(shown) {
         value: (row) => row.operation,
         show: (row) => [dot(row), opName(row.operation)],
       },
-      { key: "self_ns", title: "Self", value: (row) => row.self_ns, show: (row) => duration(row.self_ns) },
+      {
+        key: "self_ns",
+        title: "Self",
+        hint: "Self time without waiting",
+        value: workTime,
+        show: (row) => duration(workTime(row)),
+      },
       {
         key: "share",
         title: "Share",
-        value: (row) => row.self_ns / whole,
-        show: (row) => percent(row.self_ns / whole),
-        bar: (row) => row.self_ns / whole,
+        value: (row) => workTime(row) / whole,
+        show: (row) => percent(workTime(row) / whole),
+        bar: (row) => workTime(row) / whole,
       },
       { key: "count", title: "Calls", value: (row) => row.count, show: (row) => count(row.count) },
       { key: "p50_ns", title: "Median", value: (row) => row.p50_ns, show: (row) => duration(row.p50_ns) },
@@ -282,9 +308,9 @@ function notes(shown) {
     list.push(
       `to keep the page small, ${numbers.length} of ${count(all)} steps have figures of their own: the slowest, and others spread over the run`,
     );
-  if (state.step !== null && !numbers.includes(state.step))
+  if (!ownReport())
     list.push(
-      "to keep the page small, findings are those of the whole trace; ops, timeline, flame graph and call tree are those of the step",
+      "to keep the page small, findings are those of the whole trace; ops, timeline, flame graph and call tree are those of the chosen steps",
     );
   if (list.length === 0) return null;
   return h(

@@ -1,4 +1,4 @@
-// The flame graph: equal stacks of all steps merged, or those of one step.
+// The flame graph: equal stacks of all steps merged, or those of the chosen steps.
 
 /** Figures by stack. A stack comes after the one around it. */
 class StackData {
@@ -11,7 +11,7 @@ class StackData {
     /** The stack around each one; -1 for none. */
     this.above = Int32Array.from(above, (one) => one - 1);
     this.name = data.numbers("stack_name", new Uint32Array(above.length));
-    /** @type {Map<number | null, StackSums>} */
+    /** By the chosen steps. @type {Map<string, StackSums>} */
     this.known = new Map();
     /** @type {number[][]} */
     this.children = Array.from({ length: above.length }, () => []);
@@ -20,11 +20,11 @@ class StackData {
     this.above.forEach((around, stack) => (around < 0 ? this.roots : this.children[around]).push(stack));
   }
 
-  /** The sums of a step, or of all steps. @param {number | null} step @returns {StackSums} */
-  sums(step) {
+  /** The sums of the chosen steps; of all steps where single ones are not known. @param {[number, number] | null} chosen @returns {StackSums} */
+  sums(chosen) {
     const steps = /** @type {number[]} */ (this.data.facts.stack_steps);
-    const at = step === null ? -1 : steps.indexOf(step);
-    const key = at < 0 ? null : step;
+    const own = chosen && steps.some((step) => step >= chosen[0] && step <= chosen[1]) ? chosen : null;
+    const key = own ? own.join("-") : "";
     const found = this.known.get(key);
     if (found) return found;
     const size = this.above.length;
@@ -36,16 +36,19 @@ class StackData {
       device: new Float64Array(size),
       bytes: new Float64Array(size),
     };
-    if (key === null) {
+    if (!own) {
       for (const name of STACK_FIGURES) this.data.numbers(`stack_${name}`, sums[name]);
     } else {
       const lengths = this.data.column("step_stacks");
       const stacks = this.data.column("step_stack", "sums");
-      let first = 0;
-      for (let before = 0; before < at; before++) first += lengths[before];
       for (const name of STACK_FIGURES) {
         const values = this.data.column(`step_stack_${name}`);
-        for (let index = first; index < first + lengths[at]; index++) sums[name][stacks[index]] = values[index];
+        let index = 0;
+        steps.forEach((step, at) => {
+          const end = index + lengths[at];
+          if (step < own[0] || step > own[1]) index = end;
+          for (; index < end; index++) sums[name][stacks[index]] += values[index];
+        });
       }
     }
     this.known.set(key, sums);
@@ -85,7 +88,7 @@ const DEEPEST = 120;
 /** @param {HTMLElement} root */
 function renderFlame(root) {
   const stacks = stackData();
-  const sums = stacks.sums(state.step);
+  const sums = stacks.sums(chosenSteps());
   const choices = /** @type {[string, string, Float64Array][]} */ ([
     ["self", "Time on the host and devices", sums.self],
   ]);

@@ -55,8 +55,8 @@ function percent(share) {
 /** A count with thousands separated. @param {number} value */
 const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 
-/** A count with its noun. @param {number} value @param {string} noun */
-const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+/** A count with its noun. @param {number} value @param {string} noun @param {string} [several] */
+const counted = (value, noun, several = `${noun}s`) => `${count(value)} ${value === 1 ? noun : several}`;
 
 /** `[64×32]·[32×8]`, without scalars at the end. @param {number[][] | null | undefined} list */
 function shapes(list) {

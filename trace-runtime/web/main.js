@@ -43,7 +43,7 @@ function render(changed) {
     tab.tabIndex = own ? 0 : -1;
   }
   root.setAttribute("aria-labelledby", `tab-${section.id}`);
-  if (changed?.has("step") || !changed) renderHeader();
+  if (!changed || changed.has("step") || changed.has("until")) renderHeader();
   renderSelection();
   // The timeline draws itself when only the visible part changes.
   if (section.id === "timeline" && changed && !changed.has("view") && timelineView.attached)
@@ -101,17 +101,33 @@ function renderHeader() {
   const field = byId("step-field");
   field.hidden = choices.length === 0;
   if (choices.length === 0) return;
+  const warm = summary.after_warm_up;
+  const isWarm = Boolean(warm) && state.step === warm?.first && state.until === warm?.last;
   const options = /** @type {[string, string][]} */ ([
     ["", "all"],
+    ...(warm ? [["warm", `after warm-up (${warm.first} to ${warm.last})`]] : []),
     ...choices.map((number) => [String(number), String(number)]),
+  ]);
+  const first = isWarm ? "warm" : state.step === null ? "" : String(state.step);
+  const later = state.step === null || isWarm ? [] : choices.filter((number) => number > Number(state.step));
+  const ends = /** @type {[string, string][]} */ ([
+    ["", "that step"],
+    ...later.map((number) => [String(number), String(number)]),
   ]);
   fill(
     field,
-    select("Step", options, state.step === null ? "" : String(state.step), (value) =>
-      change({ step: value === "" ? null : Number(value), visible: null, range: null, stack: null }, "push"),
-    ),
+    select("Step", options, first, (value) => {
+      if (value === "warm" && warm) chooseSteps(warm.first, warm.last, "push");
+      else chooseSteps(value === "" ? null : Number(value), null, "push");
+    }),
+    later.length > 0 &&
+      select("to", ends, state.until === null ? "" : String(state.until), (value) =>
+        chooseSteps(state.step, value === "" ? null : Number(value), "push"),
+      ),
   );
-  field.querySelector("select").id = "step";
+  const [from, to] = field.querySelectorAll("select");
+  from.id = "step";
+  if (to) to.id = "until";
 }
 
 /** The bar that shows what is selected in all sections. */
@@ -140,14 +156,14 @@ function renderSelection() {
       h(
         "span",
         null,
-        `Step ${state.step} `,
+        state.until === null ? `Step ${state.step} ` : `Steps ${state.step} to ${state.until} `,
         h(
           "button",
           {
             type: "button",
             class: "link",
             "aria-label": "Show all steps",
-            onclick: () => change({ step: null, visible: null, range: null, stack: null }),
+            onclick: () => chooseSteps(null),
           },
           "all steps",
         ),

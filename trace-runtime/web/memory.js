@@ -73,7 +73,8 @@ function holdersAt(device, moment) {
 /** @param {HTMLElement} root */
 function renderMemory(root) {
   const timeline = /** @type {TimelineData} */ (page.timeline);
-  const step = state.step === null ? null : timeline.stepTimes(state.step);
+  const steps = chosenSteps();
+  const step = steps && timeline.stepTimes(steps);
   const parts = memoryData().map((/** @type {any} */ device, /** @type {number} */ index) => {
     const fact = page.summary.report.memory[index];
     const title =

@@ -1,4 +1,4 @@
-// The data of the page, and the part that is shown: all steps, or one.
+// The data of the page, and the part that is shown: all steps, or some.
 
 /** Everything that the sections share. */
 const page = {
@@ -18,11 +18,36 @@ function opKey(row) {
   return `${row.accelerator ? "device" : "host"} ${row.operation}`;
 }
 
-/** The report of the chosen step, or of the whole trace. */
-function report() {
+/** The first and the last of the chosen steps; `null` for all steps. @returns {[number, number] | null} */
+function chosenSteps() {
+  return state.step === null ? null : [state.step, state.until ?? state.step];
+}
+
+/** Whether a step is shown. @param {number} number */
+function isChosen(number) {
+  const steps = chosenSteps();
+  return !steps || (number >= steps[0] && number <= steps[1]);
+}
+
+/** Chooses steps for the whole page. @param {number | null} first @param {number | null} [last] @param {"replace" | "push"} [how] */
+function chooseSteps(first, last = null, how = "replace") {
+  const until = first === null || last === null || last <= first ? null : last;
+  change({ step: first, until, visible: null, range: null, stack: null }, how);
+}
+
+/** The report of the chosen steps, if the page has one. */
+function ownReport() {
   const { summary } = page;
-  const at = state.step === null ? -1 : summary.step_numbers.indexOf(state.step);
-  return at < 0 ? summary.report : summary.step_reports[at];
+  const steps = chosenSteps();
+  if (!steps) return summary.report;
+  if (steps[0] === steps[1]) return summary.step_reports[summary.step_numbers.indexOf(steps[0])] ?? null;
+  const warm = summary.after_warm_up;
+  return warm && warm.first === steps[0] && warm.last === steps[1] ? warm.report : null;
+}
+
+/** The report of the chosen steps, or of the whole trace. */
+function report() {
+  return ownReport() ?? page.summary.report;
 }
 
 /** The steps that can be chosen. */
@@ -35,15 +60,16 @@ function stepChoices() {
 }
 
 /**
- * The rows of ops or shapes of what is shown. Where a step has no report of its own, they are added up from the
- * executions on the timeline.
+ * The rows of ops or shapes of what is shown. Where the chosen steps have no report of their own, they are added up from
+ * the executions on the timeline.
  * @param {"ops" | "shapes"} which
  * @returns {OpRow[]}
  */
 function opRows(which) {
-  const whole = page.summary.report;
-  if (state.step === null || page.summary.step_numbers.includes(state.step) || !page.timeline) return report()[which];
-  return page.timeline.stepRows(state.step)[which] ?? whole[which];
+  const own = ownReport();
+  const steps = chosenSteps();
+  if (own || !steps || !page.timeline) return report()[which];
+  return page.timeline.stepRows(steps)[which];
 }
 
 /** Colours of ops: by what they do, then by name. */

@@ -26,9 +26,16 @@ const OP_COLUMNS = [
     show: (row) => duration(row.self_ns),
   },
   {
+    key: "work_ns",
+    title: "Working",
+    hint: "Self time without waiting for a device, a thread or a rank",
+    value: workTime,
+    show: (row) => duration(workTime(row)),
+  },
+  {
     key: "share",
     title: "Share",
-    hint: "Self time as a share of the time in ops",
+    hint: "Self time without waiting, as a share of that of all ops",
     value: (row) => share(row),
     show: (row) => percent(share(row)),
     bar: (row) => share(row),
@@ -72,15 +79,20 @@ const OP_COLUMNS = [
 
 /** @param {OpRow} row */
 function share(row) {
-  return row.self_ns / (opsTotal() || 1);
+  return workTime(row) / (opsTotal() || 1);
 }
 
-/** The self time of all ops that are shown. */
+/** Self time without waiting. @param {OpRow} row */
+function workTime(row) {
+  return row.self_ns - (row.waiting_ns ?? 0);
+}
+
+/** The time in which all ops that are shown worked. */
 function opsTotal() {
   const rows = opRows("ops");
   if (opsTotalOf.rows !== rows) {
     opsTotalOf.rows = rows;
-    opsTotalOf.sum = rows.reduce((sum, row) => sum + row.self_ns, 0);
+    opsTotalOf.sum = rows.reduce((sum, row) => sum + workTime(row), 0);
   }
   return opsTotalOf.sum;
 }
@@ -94,9 +106,17 @@ function deviceTime(row) {
 /** Columns that have a value in some row. @param {Column[]} columns @param {OpRow[]} rows */
 function usedColumns(columns, rows) {
   return columns.filter((column) => {
+    if (column.key === "work_ns") return rows.some((row) => row.waiting_ns);
     if (column.key === "where") return rows.some((row) => row.accelerator) && rows.some((row) => !row.accelerator);
     return column.text || ["count", "self_ns", "share"].includes(column.key) || rows.some((row) => column.value(row));
   });
+}
+
+/** The columns that fit beside the details of an op. @param {OpRow[]} rows */
+function besideDetails(rows) {
+  const time = rows.some((row) => row.waiting_ns) ? "work_ns" : "self_ns";
+  const keys = ["operation", "where", "count", time, "share", "total_ns"];
+  return OP_COLUMNS.filter((column) => keys.includes(column.key));
 }
 
 /** @param {HTMLElement} root */
@@ -106,14 +126,21 @@ function renderOps(root) {
   const drawList = () => {
     const rows = all.filter((row) => row.operation.toLowerCase().includes(state.filter.toLowerCase()));
     const self = rows.reduce((sum, row) => sum + row.self_ns, 0);
+    const waiting = rows.reduce((sum, row) => sum + (row.waiting_ns ?? 0), 0);
     fill(
       list,
-      h("p", { class: "quiet", id: "ops-count" }, `${counted(rows.length, "op")}, ${duration(self)} of self time`),
+      h(
+        "p",
+        { class: "quiet", id: "ops-count" },
+        `${counted(rows.length, "op")}, ${duration(self)} of self time`,
+        waiting > 0 && `, of which ${duration(waiting)} is waiting`,
+      ),
       table({
         caption: "Ops",
-        columns: usedColumns(state.op === null ? OP_COLUMNS : OP_COLUMNS.slice(0, 8), all),
+        columns: usedColumns(state.op === null ? OP_COLUMNS : besideDetails(all), all),
         rows,
-        sort: state.sort,
+        // Ops that only wait are not what takes the time.
+        sort: state.sort || (all.some((row) => row.waiting_ns) ? "work_ns" : "self_ns"),
         onSort: (sort) => {
           state.sort = sort;
           writeState();
@@ -161,18 +188,19 @@ function opDetail(row) {
   const hasShapes = rows.some((one) => shapes(one.input_shapes) || one.label);
   return [
     h("h3", { class: "name", dir: "ltr" }, printable(row.operation)),
+    row.locations && h("p", { class: "site", dir: "ltr" }, row.locations.map(printable).join(", ")),
     h(
       "dl",
       { class: "figures" },
       figure("Calls", count(row.count)),
       figure("Self", duration(row.self_ns)),
+      Boolean(row.waiting_ns) && figure("Waiting", duration(row.waiting_ns ?? 0)),
       figure("Total", duration(row.total_ns)),
       deviceTime(row) > 0 && figure("Device", duration(deviceTime(row))),
       figure("Mean", duration(row.mean_ns)),
       figure("p99", duration(row.p99_ns)),
       row.memory_bytes > 0 && figure("Output", bytes(row.memory_bytes)),
       row.flops_per_s && figure("FLOP/s", rate(row.flops_per_s, "")),
-      row.locations && figure("Source", row.locations.map(printable).join(", ")),
     ),
     h(
       "p",
@@ -238,7 +266,7 @@ function itemsOf(key, row) {
   whole.forEach((one, index) => {
     if (row ? one === row : opKey(one) === key) wanted[index] = 1;
   });
-  return timeline.itemsWhere(wanted, state.step);
+  return timeline.itemsWhere(wanted, chosenSteps());
 }
 
 /** Bars of the logarithm of durations. @param {string} key @param {OpRow | null} row */

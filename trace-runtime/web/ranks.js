@@ -35,7 +35,9 @@ function renderRanks(root) {
           const step = steps.find((one) => one.rank === rank && one.number === number);
           return step ? (/** @type {any} */ (step)[figure] ?? null) : null;
         },
-        stepChoices().length > 0 ? (number) => change({ step: state.step === number ? null : Number(number) }) : null,
+        stepChoices().length > 0
+          ? (number) => chooseSteps(state.step === number && state.until === null ? null : Number(number))
+          : null,
       ),
     );
   } else parts.push(h("div", { class: "toolbar" }, h("h2", null, "Ranks")));
@@ -64,10 +66,10 @@ function renderRanks(root) {
           : own.reduce((sum, one) => sum + Number(/** @type {any} */ (one)[key]), 0) / own.length;
       },
       null,
-      true,
+      Math.max(1, ...activity.map((one) => one.span_ns)),
     ),
   );
-  parts.push(stragglers(shown));
+  parts.push(stragglers(shown), waitStates());
   fill(root, parts);
 }
 
@@ -88,13 +90,13 @@ function rankList(shown) {
  * @param {any[]} ranks
  * @param {(rank: any, key: any) => number | null} value
  * @param {((key: any) => void) | null} onColumn
- * @param {boolean} [byColumn] Each column has a scale of its own.
+ * @param {number} [whole] Set if each column has a scale of its own: a spread of less than a twentieth of this is pale.
  */
-function heatmap(caption, head, columns, ranks, value, onColumn, byColumn = false) {
+function heatmap(caption, head, columns, ranks, value, onColumn, whole = 0) {
   const values = ranks.map((rank) => columns.map(({ key }) => value(rank, key)));
   const known = (/** @type {(number | null)[]} */ list) => /** @type {number[]} */ (list.filter((one) => one !== null));
   const scale = (/** @type {number} */ column) => {
-    const list = known(byColumn ? values.map((row) => row[column]) : values.flat());
+    const list = known(whole > 0 ? values.map((row) => row[column]) : values.flat());
     return [Math.min(...list), Math.max(...list)];
   };
   return h(
@@ -120,7 +122,7 @@ function heatmap(caption, head, columns, ranks, value, onColumn, byColumn = fals
                     "button",
                     {
                       type: "button",
-                      "aria-pressed": String(state.step === key),
+                      "aria-pressed": String(state.step !== null && isChosen(key)),
                       title: `Show only step ${title}`,
                       onclick: () => onColumn(key),
                     },
@@ -145,7 +147,8 @@ function heatmap(caption, head, columns, ranks, value, onColumn, byColumn = fals
               const [least, most] = scale(column);
               const heat = most > least ? (one - least) / (most - least) : 0;
               // Equal ranks are equally pale: a small spread is no reason for colour.
-              const weight = heat * Math.min(1, (most - least) / Math.max(1, most) / 0.1);
+              const spread = (most - least) / Math.max(1, most) / 0.1;
+              const weight = heat * Math.min(1, spread, whole > 0 ? (most - least) / whole / 0.05 : 1);
               return h(
                 "td",
                 {

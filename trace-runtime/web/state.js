@@ -3,8 +3,10 @@
 const state = {
   /** The visible section. */
   view: "findings",
-  /** The chosen step; `null` for all. @type {number | null} */
+  /** The chosen step, or the first of several; `null` for all. @type {number | null} */
   step: null,
+  /** The last of several chosen steps; `null` for one. @type {number | null} */
+  until: null,
   /** The selected op, by `opKey`. @type {string | null} */
   op: null,
   /** The selected op and shapes, as the row in the report of the whole trace. @type {number | null} */
@@ -15,8 +17,8 @@ const state = {
   range: null,
   /** Text that names of ops must contain. */
   filter: "",
-  /** Column that sorts the ops; `-` before it for ascending. */
-  sort: "self_ns",
+  /** Column that sorts the ops; `-` before it for ascending. Empty for the default. */
+  sort: "",
   /** What the flame graph shows: time, device or memory. */
   flame: "self",
   /** The stack that the flame graph is zoomed to. @type {number | null} */
@@ -49,6 +51,8 @@ function readState() {
   if (view && SECTIONS.some((section) => section.id === view && section.shown())) state.view = view;
   const step = number("step");
   if (step !== null && stepChoices().includes(step)) state.step = step;
+  const until = number("until");
+  if (until !== null && state.step !== null && until > state.step && stepChoices().includes(until)) state.until = until;
   const op = given.get("op");
   if (op !== null && page.summary.report.ops.some((row) => opKey(row) === op)) state.op = op;
   const shape = number("shape");

@@ -1,4 +1,4 @@
-// The steps as bars. A click restricts the whole page to a step.
+// The steps as bars. A click restricts the whole page to a step, a click with Shift to all steps up to it.
 
 /** @param {HTMLElement} root */
 function renderSteps(root) {
@@ -29,16 +29,17 @@ function renderSteps(root) {
           class: "step-bar",
           title: text,
           disabled: !can && choices.length > 0,
-          "aria-pressed": String(state.step === step.number),
+          "aria-pressed": String(state.step !== null && isChosen(step.number)),
           "aria-label": text,
           data: { step: step.number, value: step.length_ns },
-          onclick: () =>
-            change({
-              step: state.step === step.number || choices.length === 0 ? null : step.number,
-              visible: null,
-              range: null,
-              stack: null,
-            }),
+          onclick: (/** @type {MouseEvent} */ event) => {
+            const { number } = step;
+            const only = state.step === number && state.until === null;
+            if (choices.length === 0 || (only && !event.shiftKey)) chooseSteps(null);
+            else if (event.shiftKey && state.step !== null)
+              chooseSteps(Math.min(state.step, number), Math.max(state.step, number));
+            else chooseSteps(number);
+          },
         },
         h(
           "span",
@@ -65,7 +66,7 @@ function renderSteps(root) {
       h(
         "span",
         { class: "quiet" },
-        `mean ${duration(steps.mean_ns)}, standard deviation ${duration(steps.deviation_ns)}${choices.length > 0 ? "; click a bar to show only that step" : ""}`,
+        `mean ${duration(steps.mean_ns)}, standard deviation ${duration(steps.deviation_ns)}${choices.length > 0 ? "; click a bar to show only that step, Shift + click for a range" : ""}`,
       ),
     ),
     hasDevices &&

@@ -139,7 +139,9 @@ function table(options) {
 function sorted(rows, column, ascending) {
   const keyed = rows.map((row, index) => ({ row, index, value: column.value(row) ?? (column.text ? "" : -Infinity) }));
   keyed.sort((a, b) => {
-    const order = column.text ? String(a.value).localeCompare(String(b.value)) : Number(a.value) - Number(b.value);
+    const order = column.text
+      ? String(a.value).localeCompare(String(b.value), "en", { numeric: true })
+      : Number(a.value) - Number(b.value);
     return (ascending ? order : -order) || a.index - b.index;
   });
   return keyed.map((one) => one.row);

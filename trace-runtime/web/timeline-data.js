@@ -69,7 +69,7 @@ class TimelineData {
 
     /** The item with the keyboard's focus. @type {number | null} */
     this.selected = null;
-    /** @type {Map<number, {ops: OpRow[], shapes: OpRow[]}>} */
+    /** By the chosen steps. @type {Map<string, {ops: OpRow[], shapes: OpRow[]}>} */
     this.stepTables = new Map();
   }
 
@@ -95,7 +95,7 @@ class TimelineData {
   /** @param {number} lane */
   laneName(lane) {
     const facts = this.facts.lanes[lane];
-    const name = printable(facts.name);
+    const name = laneTitle(facts.name);
     return page.summary.report.ranks > 1 ? `rank ${facts.rank}: ${name}` : name;
   }
 
@@ -133,23 +133,31 @@ class TimelineData {
     return item < this.rowStart[row + 1] && this.start[item] <= time + near ? item : null;
   }
 
-  /** From when to when a step takes, over all ranks. @param {number} number @returns {[number, number] | null} */
-  stepTimes(number) {
-    const own = this.facts.steps.filter((step) => step[0] === number);
-    return own.length === 0 ? null : [Math.min(...own.map((step) => step[2])), Math.max(...own.map((step) => step[3]))];
+  /** From when to when steps take, over all ranks. @param {[number, number]} steps @returns {[number, number] | null} */
+  stepTimes([first, last]) {
+    let from = Infinity;
+    let to = -Infinity;
+    for (const [number, , start, end] of this.facts.steps) {
+      if (number < first || number > last) continue;
+      from = Math.min(from, start);
+      to = Math.max(to, end);
+    }
+    return from < to ? [from, to] : null;
   }
 
-  /** Indices of steps with a number, as items refer to them. @param {number | null} number */
-  ownSteps(number) {
+  /** Which of the steps that items refer to are chosen. @param {[number, number] | null} steps */
+  ownSteps(steps) {
     const own = new Uint8Array(this.facts.steps.length + 1);
-    this.facts.steps.forEach((step, index) => (own[index + 1] = number === null || step[0] === number ? 1 : 0));
-    if (number === null) own[0] = 1;
+    this.facts.steps.forEach(
+      ([number], index) => (own[index + 1] = !steps || (number >= steps[0] && number <= steps[1]) ? 1 : 0),
+    );
+    if (!steps) own[0] = 1;
     return own;
   }
 
-  /** The items whose shape is wanted. @param {Uint8Array} wanted By shape. @param {number | null} step */
-  itemsWhere(wanted, step) {
-    const own = this.ownSteps(step);
+  /** The items whose shape is wanted. @param {Uint8Array} wanted By shape. @param {[number, number] | null} steps */
+  itemsWhere(wanted, steps) {
+    const own = this.ownSteps(steps);
     const found = [];
     for (let item = 0; item < this.shape.length; item++)
       if (wanted[this.shape[item]] && own[this.step[item]]) found.push(item);
@@ -207,11 +215,11 @@ class TimelineData {
     return end - begin - covered;
   }
 
-  /** The tables of a step that has no report of its own. @param {number} number */
-  stepRows(number) {
-    let tables = this.stepTables.get(number);
+  /** The tables of steps that have no report of their own. @param {[number, number]} steps */
+  stepRows(steps) {
+    let tables = this.stepTables.get(steps.join("-"));
     if (tables) return tables;
-    const own = this.ownSteps(number);
+    const own = this.ownSteps(steps);
     const whole = page.summary.report.shapes;
     /** @type {Map<number, number[]>} */
     const byShape = new Map();
@@ -246,7 +254,7 @@ class TimelineData {
     const ops = [...byOp.values()].map((sum) => this.summedRow(sum.row, sum.durations, sum.self, sum.joined));
     const bySelf = (/** @type {OpRow} */ a, /** @type {OpRow} */ b) => b.self_ns - a.self_ns;
     tables = { ops: ops.sort(bySelf), shapes: rows.sort(bySelf) };
-    this.stepTables.set(number, tables);
+    this.stepTables.set(steps.join("-"), tables);
     return tables;
   }
 

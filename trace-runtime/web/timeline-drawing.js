@@ -185,8 +185,8 @@ class TimelineDrawing extends TimelineLayout {
     const [from, to] = this.visible;
     const wanted = [];
     const chosen = data.selected;
-    if (chosen === null && state.op === null && arrows.to.length > 50 * MOST_ARROWS && to - from > data.end / 50)
-      return;
+    const most = chosen === null && state.op === null ? FEW_ARROWS : MOST_ARROWS;
+    if (chosen === null && state.op === null && arrows.to.length > 50 * FEW_ARROWS && to - from > data.end / 50) return;
     for (let at = 0; at < arrows.to.length; at++) {
       const end = data.start[arrows.to[at]];
       if (end < from || arrows.start[at] > to) continue;
@@ -197,7 +197,7 @@ class TimelineDrawing extends TimelineLayout {
       )
         continue;
       wanted.push(at);
-      if (wanted.length > MOST_ARROWS) return;
+      if (wanted.length > most) return;
     }
     context.strokeStyle = themeColour("arrow");
     context.fillStyle = context.strokeStyle;
@@ -260,7 +260,7 @@ class TimelineDrawing extends TimelineLayout {
         context.globalAlpha = 0.75;
         context.fillRect(left, RULER - 3, Math.max(1, right - left - 1), 3);
         context.globalAlpha = 1;
-        if (right - left > 60) context.fillText(`step ${number}`, Math.max(left, this.gutter) + 3, 19);
+        if (right - left > 60) context.fillText(`step ${number}`, Math.max(left, this.gutter) + 3, 21);
       }
       context.restore();
     }
@@ -277,8 +277,8 @@ class TimelineDrawing extends TimelineLayout {
       rank = facts.rank;
       context.fillStyle = text;
       const own = facts.rank !== null && data.facts.lanes.some((other) => other.rank !== facts.rank);
-      const name = `${own ? `${facts.rank} · ` : ""}${printable(facts.name)}`;
-      context.fillText(name, 8, top + 8);
+      const name = `${own ? `${facts.rank} · ` : ""}${laneTitle(facts.name)}`;
+      context.fillText(fitted(context, name, this.gutter - 18), 8, top + 8);
       if (changes && lane > 0) {
         context.strokeStyle = rule;
         context.beginPath();
@@ -308,4 +308,18 @@ class TimelineDrawing extends TimelineLayout {
       context.globalAlpha = 1;
     }
   }
+}
+
+/** `thread 2910249 (pt_main_thread)` as `pt_main_thread 2910249`: the name is what people know. @param {string} name */
+function laneTitle(name) {
+  const [, number, own] = /^thread (\d+) \((.+)\)$/.exec(name) ?? [];
+  return printable(own === undefined ? name : `${own} ${number}`);
+}
+
+/** A text that is cut to a width. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
+function fitted(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  let cut = text.slice(0, Math.ceil(width / 4));
+  while (cut.length > 1 && context.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
+  return `${cut}…`;
 }

@@ -1,9 +1,12 @@
 // Where rows and moments of the timeline are, and which part of time is visible.
 
-const RULER = 26;
+const RULER = 30;
 const LANE_GAP = 10;
 const IDLE_HEIGHT = 7;
+/** Arrows of a selected op, at most; with more, none are drawn. */
 const MOST_ARROWS = 400;
+/** The same for all arrows: more would hide what is under them. */
+const FEW_ARROWS = 120;
 const IDLE_COLOURS = ["#d64545", "#e0a030", "#8a63d2", "#e07030", "#c2458a", "#9aa0a8"];
 
 class TimelineLayout {
@@ -46,8 +49,8 @@ class TimelineLayout {
   /** The visible part, in nanoseconds. @returns {[number, number]} */
   get visible() {
     if (state.visible) return state.visible;
-    const step = state.step === null ? null : this.data.stepTimes(state.step);
-    const [from, to] = step ?? [0, this.data.end];
+    const steps = chosenSteps();
+    const [from, to] = (steps && this.data.stepTimes(steps)) ?? [0, this.data.end];
     const margin = Math.max(1, (to - from) * 0.01);
     return [from - margin, to + margin];
   }

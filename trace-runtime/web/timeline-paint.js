@@ -24,7 +24,7 @@ class TimelinePainter {
 
   /** Marks all items of the selected op, or of its selected shapes. */
   mark() {
-    const key = `${state.op} ${state.shape} ${state.step}`;
+    const key = `${state.op} ${state.shape} ${state.step} ${state.until}`;
     if (key === this.markedKey) return;
     this.markedKey = key;
     const whole = page.summary.report.shapes;

@@ -88,10 +88,10 @@ class TimelineView extends TimelineInput {
   /** Shows a change of the state that keeps the section. @param {Set<string>} changed */
   changed(changed) {
     for (const key of ["path", "idle", "arrows"]) byId(`overlay-${key}`).checked = this.shows(key);
-    if (changed.has("step")) this.data.selected = null;
+    if (changed.has("step") || changed.has("until")) this.data.selected = null;
     if (changed.has("overlays")) this.layout();
     this.showDetail();
-    if (changed.has("range") || changed.has("step")) this.showRange();
+    if (changed.has("range") || changed.has("step") || changed.has("until")) this.showRange();
     this.schedule();
   }
 

@@ -7,7 +7,7 @@ let openedFirst = false;
 /** @param {HTMLElement} root */
 function renderTree(root) {
   const stacks = stackData();
-  const sums = stacks.sums(state.step);
+  const sums = stacks.sums(chosenSteps());
   const own = stacks.whole(sums.self);
   const all = stacks.roots.reduce((sum, stack) => sum + own[stack], 0) || 1;
   const bySize = (/** @type {number[]} */ list) =>

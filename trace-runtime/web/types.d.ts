@@ -3,6 +3,7 @@
 interface OpRow {
   operation: string;
   label?: string | null;
+  /** Where the op is defined: file and line; several if annotated functions share its name. */
   locations?: string[];
   input_shapes?: number[][] | null;
   accelerator?: boolean;
@@ -10,6 +11,8 @@ interface OpRow {
   count: number;
   total_ns: number;
   self_ns: number;
+  /** Of the self time, that in which it only waited. */
+  waiting_ns?: number;
   sum_ns: number;
   device_self_ns?: number;
   device_total_ns?: number;
@@ -43,6 +46,7 @@ interface Finding {
   section: string;
   advice: string;
   parts?: FindingPart[];
+  within?: [string, string] | null;
 }
 
 interface DeviceActivity {
@@ -156,13 +160,31 @@ interface TraceDiff {
   notes: string[];
 }
 
+interface WaitStates {
+  total_ns: number;
+  sums: { class: string; rank: number; operation: string; late_rank: number; count: number; ns: number }[];
+  blames: { rank: number; operation: string; ns: number }[];
+  ranks: {
+    rank: number;
+    span_ns: number;
+    working_ns: number;
+    waiting_ns: number;
+    idle_ns: number;
+    caused_ns: number;
+  }[];
+  unmatched_messages: number;
+}
+
 interface Summary {
   title: string;
   version: string;
   report: Report;
   step_numbers: number[];
   step_reports: Report[];
+  /** The steps after the warm-up, where the first steps were slow. */
+  after_warm_up?: { first: number; last: number; report: Report };
   short_names: Record<string, string>;
+  wait_states?: WaitStates;
   diff?: TraceDiff;
   diff_before?: string;
   diff_after?: string;

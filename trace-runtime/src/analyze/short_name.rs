@@ -139,10 +139,10 @@ fn without_namespaces(arguments: &str) -> String {
 }
 
 /// Words of template arguments that are the same in most kernels.
-const NOISE: &str = "anonymous array at auto bfloat16 bool c10 char const cuda detail double false float float2 float4 half2 \
-    func_wrapper_t gpu_kernel_impl gpu_kernel_impl_nocast half int int8_t int16_t int32_t int64_t lambda \
-    long memory namespace native operator short size_t std true type uint8_t uint16_t uint32_t uint64_t \
-    unsigned void";
+const NOISE: &str = "__half __nv_bfloat16 anonymous bfloat16_t half_t tfloat32_t array at aunaryfunctor auto bfloat16 binaryfunctor bool bunaryfunctor c10 \
+    char const cuda detail double false float float2 float4 func_wrapper_t gpu_kernel_impl gpu_kernel_impl_nocast half \
+    half2 int int8_t int16_t int32_t int64_t lambda long memory namespace native operator short size_t std \
+    tensorlistmetadata tensorlistscalarlistmetadata true type uint8_t uint16_t uint32_t uint64_t unaryfunctor unsigned void";
 
 /// The last parts of the paths in template arguments, without numbers, plain types and other noise, each
 /// once.
@@ -156,7 +156,9 @@ fn identifiers(arguments: &str) -> Vec<&str> {
             NOISE.split_whitespace().any(|one| one == lower)
         };
         let numeric = last.starts_with(|c: char| c.is_ascii_digit() || c == ':');
-        if !last.is_empty() && !numeric && !found.contains(&last) && !noise() {
+        // `Flash_fwd_kernel_traits`: a bundle of numbers.
+        let traits = || last.to_ascii_lowercase().ends_with("traits");
+        if !last.is_empty() && !numeric && !found.contains(&last) && !noise() && !traits() {
             found.push(last);
         }
     }
@@ -179,6 +181,24 @@ mod tests {
             (
                 "void cutlass::Kernel2<cutlass_80_wmma_tensorop>(Params)",
                 "cutlass_80_wmma_tensorop",
+            ),
+            (
+                "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, float, float, \
+                 at::native::binary_internal::MulFunctor<float> >, at::detail::Array<char*, 3> >(int)",
+                "vectorized_elementwise_kernel<MulFunctor>",
+            ),
+            (
+                "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::\
+                 TensorListMetadata<4>, at::native::(anonymous namespace)::FusedAdamMathFunctor<float, 4>, float>(x)",
+                "multi_tensor_apply_kernel<FusedAdamMathFunctor>",
+            ),
+            (
+                "void gemv2T_kernel_val<int, int, __half, __half, float, 128, 16, cublasGemvParamsEx<int> >(x)",
+                "gemv2T_kernel_val<cublasGemvParamsEx>",
+            ),
+            (
+                "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128>, false>(x)",
+                "flash_fwd_kernel",
             ),
             (
                 "void cudnn::bn_bw_1C11_kernel_new<float, float2, 128>(x)",

@@ -61,6 +61,30 @@ pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
     found
 }
 
+/// For each step of [`TraceView::steps`], when the last device work that belongs to it ended; `i64::MIN` for a step
+/// without any.
+pub(crate) fn device_ends<T: TraceView + ?Sized>(trace: &T) -> Vec<i64> {
+    let mut ends = vec![i64::MIN; trace.steps().len()];
+    if ends.is_empty() {
+        return ends;
+    }
+    let steps = StepsByRank::of(trace);
+    let launched = launch_times(trace);
+    for (index, view) in trace.views().enumerate() {
+        let Some(end) = view.end_ns().filter(|_| is_accelerator(&view)) else {
+            continue;
+        };
+        let began = launched.get(index).copied().flatten().or_else(|| {
+            let op = launching_op(trace, index, &view);
+            op.map_or(view.start_ns(), |op| trace.view(op).start_ns())
+        });
+        if let Some(step) = began.and_then(|at| steps.at(view.rank(), at)) {
+            ends[step] = ends[step].max(end);
+        }
+    }
+    ends
+}
+
 /// When the runtime call that launched an entry began, by entry; empty where no launch is known.
 fn launch_times<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<i64>> {
     let starts: Vec<i64> = trace.runtime_calls().map(|call| call.start_ns).collect();

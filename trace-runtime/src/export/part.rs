@@ -4,9 +4,9 @@ use crate::analyze::StepsByRank;
 use crate::model::view::sealed;
 use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceStep, TraceView, Views};
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-/// A range of the entries of a trace, one rank, or one step. Steps, parents and times are those of the whole trace, so
+/// A range of the entries of a trace, one rank, or some steps. Steps, parents and times are those of the whole trace, so
 /// that parts line up.
 pub(super) struct TracePart<'a> {
     trace: &'a dyn TraceView,
@@ -22,9 +22,9 @@ pub(super) struct TracePart<'a> {
 enum Rest<'a> {
     Time(Range<i64>),
     Rank(Option<u32>),
-    /// The number of a step, which each rank has at its own time.
+    /// Numbers of steps, which each rank has at its own time.
     #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "made for a page"))]
-    Step(u64, StepsByRank<'a>, &'a [TraceStep]),
+    Steps(RangeInclusive<u64>, StepsByRank<'a>, &'a [TraceStep]),
 }
 
 #[derive(Debug)]
@@ -39,9 +39,9 @@ impl Rest<'_> {
         match self {
             Rest::Time(range) => range.contains(&at_ns),
             Rest::Rank(own) => *own == rank,
-            Rest::Step(number, by_rank, all) => by_rank
+            Rest::Steps(numbers, by_rank, all) => by_rank
                 .at(rank, at_ns)
-                .is_some_and(|index| all[index].number == *number),
+                .is_some_and(|index| numbers.contains(&all[index].number)),
         }
     }
 
@@ -53,7 +53,7 @@ impl Rest<'_> {
                     && (step.end_ns > time.start || time.contains(&step.start_ns))
             }
             Rest::Rank(own) => *own == step.rank,
-            Rest::Step(number, ..) => *number == step.number,
+            Rest::Steps(numbers, ..) => numbers.contains(&step.number),
         }
     }
 }
@@ -103,14 +103,19 @@ impl<'a> TracePart<'a> {
 
 #[cfg(feature = "html")]
 impl<'a> TracePart<'a> {
-    /// The entries of the steps with this number, as
+    /// The entries of the steps with these numbers, as
     /// [`restrict_to_steps`](crate::analyze::restrict_to_steps) chooses them. `step_of` is that of the whole trace.
-    pub(super) fn step(trace: &'a dyn TraceView, number: u64, step_of: &[Option<usize>]) -> Self {
+    pub(super) fn steps(
+        trace: &'a dyn TraceView,
+        numbers: RangeInclusive<u64>,
+        step_of: &[Option<usize>],
+    ) -> Self {
         let all = trace.steps();
-        let own = |step: &Option<usize>| step.is_some_and(|index| all[index].number == number);
+        let own =
+            |step: &Option<usize>| step.is_some_and(|index| numbers.contains(&all[index].number));
         let listed = (0u32..).zip(step_of).filter(|(_, step)| own(step));
         let listed = listed.map(|(index, _)| index).collect();
-        let rest = Rest::Step(number, StepsByRank::of(trace), all);
+        let rest = Rest::Steps(numbers, StepsByRank::of(trace), all);
         TracePart::new(trace, Picked::Listed(listed), rest)
     }
 }

@@ -21,8 +21,8 @@ use std::thread;
 /// How a file is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Split {
-    /// The number of events that are read in order before further threads are used. Smaller files are read in a
-    /// tenth of a second, and further threads take memory and some more processor time.
+    /// The number of events that are read in order before further threads are used. Smaller files are read in two
+    /// tenths of a second, and further threads take memory (3 MB of 23 for a file of 35 MB) and some more processor time.
     pub(super) in_order: usize,
     /// The text of a part, in bytes. A smaller one stays in the processor's cache; a larger one repeats fewer names.
     part: usize,
@@ -41,7 +41,7 @@ impl Split {
 impl Default for Split {
     fn default() -> Self {
         Split {
-            in_order: 100_000,
+            in_order: 250_000,
             part: 1 << 19,
         }
     }

@@ -136,6 +136,17 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
     notes
 }
 
+/// A note on steps whose device work ran on after them.
+pub(super) fn host_runs_ahead(overrun_ns: u64) -> Option<String> {
+    (overrun_ns > 0).then(|| {
+        format!(
+            "the host runs ahead: devices work on the steps for {} after their end on the host; shares of findings \
+             include that time, step lengths do not",
+            prose(&duration(overrun_ns))
+        )
+    })
+}
+
 /// A note about ops that were running when the recording ended.
 pub(super) fn still_running(ops: u64) -> Option<String> {
     (ops > 0).then(|| {

@@ -4,7 +4,7 @@ use super::Report;
 use super::markdown::plain;
 use super::names::printable;
 use super::text::wrapped;
-use crate::analyze::Whole;
+use crate::analyze::{Finding, Whole};
 use crate::units::{duration, percent, prose};
 use std::fmt::Write as _;
 
@@ -25,9 +25,9 @@ pub(super) fn title(report: &Report) -> String {
 /// A line for each finding and one with what to try, up to `rows` findings; empty without any.
 pub(super) fn text(report: &Report, rows: usize, width: usize) -> String {
     let mut text = String::new();
-    for finding in report.findings.list.iter().take(rows) {
+    for (finding, of_this) in grouped(report).into_iter().take(rows) {
         let lines = [
-            printable(&finding.sentence),
+            format!("{of_this}{}", printable(&finding.sentence)),
             format!("try: {}", finding.advice),
         ];
         let mut share = format!("{:>5}", percent(finding.share));
@@ -48,14 +48,34 @@ pub(super) fn text(report: &Report, rows: usize, width: usize) -> String {
 /// A list item for each finding, up to `rows`; empty without any.
 pub(super) fn markdown(report: &Report, rows: usize) -> String {
     let mut text = String::new();
-    for finding in report.findings.list.iter().take(rows) {
+    for (finding, of_this) in grouped(report).into_iter().take(rows) {
+        let indent = if of_this.is_empty() { "" } else { "  " };
         let _ = writeln!(
             text,
-            "- **{}** {}. *{}*",
+            "{indent}- **{}** {of_this}{}. *{}*",
             percent(finding.share),
             plain(&printable(&finding.sentence)),
             plain(&finding.advice)
         );
     }
     text
+}
+
+/// All findings, those that are part of another one right after it and with words that connect them.
+fn grouped(report: &Report) -> Vec<(&Finding, &'static str)> {
+    let list = &report.findings.list;
+    let is_within = |inner: &Finding, outer: &Finding| {
+        let within = inner.within.as_ref();
+        within.is_some_and(|(kind, subject)| (*kind, subject) == (outer.kind, &outer.subject))
+    };
+    let mut rows = Vec::new();
+    for outer in list {
+        if list.iter().any(|other| is_within(outer, other)) {
+            continue;
+        }
+        rows.push((outer, ""));
+        let inner = list.iter().filter(|inner| is_within(inner, outer));
+        rows.extend(inner.map(|inner| (inner, "of this: ")));
+    }
+    rows
 }

@@ -202,7 +202,7 @@ impl Report {
         let asked = ask(&causal);
         drop(causal);
         let steps = step_table_in(trace, &idle_times, &waiting);
-        let findings = find(&Facts::of(
+        let facts = Facts::of(
             trace,
             host_times,
             Tables {
@@ -214,8 +214,11 @@ impl Report {
                 launches: &launches,
                 untrusted: &untrusted,
                 overhead_ns: overhead,
+                steps: &steps,
             },
-        ));
+        );
+        let (findings, overrun_ns) = (find(&facts), facts.overrun_ns);
+        drop(facts);
         let memory = thinned_out(live_memory(trace));
         let frees_missing = memory.is_empty() && trace.entry_count() > 0;
         let mut report = Report {
@@ -254,6 +257,7 @@ impl Report {
         report
             .notes
             .extend(number(keys::STILL_RUNNING).and_then(answer::still_running));
+        report.notes.extend(answer::host_runs_ahead(overrun_ns));
         report.notes.extend(missing);
         if frees_missing {
             report.notes.push(answer::FREES_MISSING.to_owned());

@@ -275,7 +275,7 @@ pub(super) fn categories(report: &Report, limit: usize) -> Table {
     let unknown = report.unattributed_device_ns;
     let footer = (unknown > 0).then(|| {
         format!(
-            "{} of device time has no known launch",
+            "{} of device time was launched outside of ops, or its launch is not known",
             crate::units::prose(&duration(unknown))
         )
     });

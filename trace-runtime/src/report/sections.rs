@@ -17,7 +17,7 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
         .chain(by_shape(report, names, rows));
     let others = [
         steps(report, rows),
-        slowest_step(report, rows),
+        slowest_step(report, names, rows),
         categories(report, rows),
         devices(report, rows),
         idle(report, names, rows),

@@ -4,6 +4,7 @@ use super::Report;
 use super::names::printable;
 use super::sections::cut;
 use super::table::{Column, Table};
+use crate::analyze::ShortNames;
 use crate::units::{duration, percent, prose, shapes};
 
 /// A row for each step, with the mean and the spread below.
@@ -63,7 +64,7 @@ pub(super) fn steps(report: &Report, limit: usize) -> Table {
 }
 
 /// What took longer in the slowest step, where that differs from the mean by more than the spread.
-pub(super) fn slowest_step(report: &Report, limit: usize) -> Table {
+pub(super) fn slowest_step(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let table = &report.steps;
     let Some(slowest) = table.slowest.map(|index| &table.steps[index]) else {
         return Table::default();
@@ -85,7 +86,7 @@ pub(super) fn slowest_step(report: &Report, limit: usize) -> Table {
         .iter()
         .map(|row| {
             vec![
-                printable(&row.operation),
+                printable(names.get(&row.operation)),
                 duration(row.self_ns - row.usual_ns),
                 duration(row.self_ns),
                 duration(row.usual_ns),

@@ -67,12 +67,16 @@ pub(super) fn write(report: &Report, style: &TextStyle) -> String {
 }
 
 /// Breaks a printable line at spaces so that it fits into `width` columns. A word that is longer than a
-/// line is broken where the line ends.
+/// line is broken where the line ends. A percent sign stays with its number.
 pub fn wrapped(line: &str, width: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
-    for word in line.split(' ') {
-        let length = display_width(word);
+    let mut words = line.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let mut length = display_width(word);
+        if let Some(unit) = words.peek().filter(|next| next.starts_with('%')) {
+            length += 1 + display_width(unit);
+        }
         if used > 0 && used + 1 + length > width {
             text.push('\n');
             used = 0;

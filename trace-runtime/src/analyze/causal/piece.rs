@@ -87,6 +87,7 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     begin_call(&mut rows, i64::MAX);
     for lane in 0..rows.done.len() as u32 {
         rows.run_until(lane, i64::MAX);
+        rows.done[lane as usize].shrink_to_fit();
     }
     rows.done
 }
@@ -163,7 +164,9 @@ pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[
     for steps in spans.chunk_by(|a, b| a.0 == b.0) {
         let lane = steps[0].0 as usize;
         let known = std::mem::take(&mut pieces[lane]);
-        let mut filled = Vec::with_capacity(known.len() + steps.len());
+        // Most ops have a gap before them: a list that grows would take twice the memory.
+        let gaps = known.windows(2).filter(|two| two[0].end < two[1].start);
+        let mut filled = Vec::with_capacity(known.len() + gaps.count() + 2 * steps.len());
         let mut next = steps.iter().copied().peekable();
         let mut at = i64::MIN;
         for piece in known {

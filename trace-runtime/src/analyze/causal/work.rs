@@ -104,6 +104,7 @@ impl DeviceWork {
             });
         }
         for lane in &mut work.by_lane {
+            lane.works.shrink_to_fit();
             lane.sort();
         }
         work

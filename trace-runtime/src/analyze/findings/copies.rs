@@ -9,6 +9,9 @@ use crate::units::percent;
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.03;
 
+/// What to try where nothing is copied between a host and a device.
+const ON_HOST: &str = "write results in place or into outputs that exist, keep tensors in the layout that the next op needs";
+
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let (cost_ns, ops, section) = if facts.has_accelerators() {
         let accelerators = || {
@@ -51,6 +54,9 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut finding = facts.finding(FindingKind::Copies, first, cost_ns, section);
+    if !facts.has_accelerators() {
+        ON_HOST.clone_into(&mut finding.advice);
+    }
     finding.parts = ops
         .iter()
         .take(5)

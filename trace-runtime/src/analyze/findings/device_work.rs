@@ -13,13 +13,26 @@ const LEAST: f64 = 0.05;
 /// Kernels listed for a category, at most.
 const KERNELS: usize = 5;
 
+/// What to try for a category, where that is more than to compare it with the peaks.
+fn advice(category: OpCategory) -> Option<&'static str> {
+    match category {
+        OpCategory::Elementwise | OpCategory::Normalisation | OpCategory::Reduction => Some(
+            "fuse these kernels with each other or with the products before them (compile the model, use fused \
+             versions): most of their time is reading and writing memory",
+        ),
+        _ => None,
+    }
+}
+
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     if facts.share(facts.busy_ns()) < LEAST_BUSY {
         return Vec::new();
     }
     let mut found: Vec<Finding> = Vec::new();
+    // Streams that run at one time, and work outside of the steps, do not make a device busy for longer.
+    let cost = |self_ns: u64| mean(self_ns, facts.idle.len()).min(facts.busy_ns());
     for time in &facts.tables.categorised.times {
-        let cost_ns = mean(time.self_ns, facts.idle.len());
+        let cost_ns = cost(time.self_ns);
         // Communication and copies cost the time in which nothing hides them, by rules of their own.
         let named = !matches!(
             time.category,
@@ -42,8 +55,11 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
             .iter()
             .filter(|kernel| kernel.category == time.category)
             .take(KERNELS)
-            .map(|kernel| facts.part(&kernel.operation, mean(kernel.self_ns, facts.idle.len())))
+            .map(|kernel| facts.part(&kernel.operation, cost(kernel.self_ns)))
             .collect();
+        if let Some(advice) = advice(time.category) {
+            advice.clone_into(&mut finding.advice);
+        }
         finding.sentence = format!(
             "{} takes {} of the time on the device",
             time.category,
@@ -52,15 +68,19 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         if let Some(first) = finding.parts.first()
             && first.name != finding.subject
         {
-            let longest = facts.part_text(first);
-            let _ = write!(finding.sentence, "; its longest kernel is {longest}");
+            let _ = if first.ns > finding.cost_ns / 100 * 99 {
+                write!(finding.sentence, ", in {}", facts.name(&first.name))
+            } else {
+                let longest = facts.part_text(first);
+                write!(finding.sentence, "; its longest kernel is {longest}")
+            };
         }
         found.push(finding);
     }
     let ops = facts.tables.categorised.ops.iter();
     let kernels = ops.filter(|op| !op.memory && op.category != OpCategory::Communication);
     for kernel in kernels.take(3) {
-        let cost_ns = mean(kernel.self_ns, facts.idle.len());
+        let cost_ns = cost(kernel.self_ns);
         if facts.share(cost_ns) < LEAST {
             break;
         }
@@ -73,6 +93,9 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         }
         let kind = FindingKind::DeviceOp;
         let mut finding = facts.finding(kind, &kernel.operation, cost_ns, "By op, on devices");
+        if let Some(advice) = advice(kernel.category) {
+            advice.clone_into(&mut finding.advice);
+        }
         finding.sentence = format!(
             "{} takes {} of the time on the device",
             facts.name(&kernel.operation),

@@ -3,22 +3,24 @@
 use super::super::categories::Categorised;
 use super::super::causal::{CausalModel, IdleTimes, LaunchSummary};
 use super::super::collectives::Collective;
-use super::super::communication::CommunicationRule;
 use super::super::device_activity::DeviceSets;
-use super::super::device_time::is_accelerator;
 use super::super::grouping::Grouping;
 use super::super::intervals::Intervals;
 use super::super::op_row::OpRow;
 use super::super::short_name::ShortNames;
+use super::super::step_table::StepTable;
 use super::super::trust::UntrustedOp;
+use super::allocation::allocating_ns;
 use super::data_loading::loads_data;
+use super::exposed_communication::Exposed;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
 use super::idle::{IdleTime, idle_times};
 use super::synchronisations::run_dry_ns;
+use super::windows::Windows;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::model::{OpKind, TraceStep, TraceView};
 use crate::units::{percent, shapes};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 /// Characters of a name in a sentence, at most.
 const LONGEST_NAME: usize = 60;
@@ -34,6 +36,7 @@ pub(crate) struct Tables<'a> {
     pub(crate) launches: &'a [LaunchSummary],
     pub(crate) untrusted: &'a [UntrustedOp],
     pub(crate) overhead_ns: Option<u64>,
+    pub(crate) steps: &'a StepTable,
 }
 
 /// Everything that rules look at.
@@ -45,14 +48,19 @@ pub(crate) struct Facts<'a> {
     pub(crate) windows: BTreeMap<Option<u32>, Intervals>,
     /// Idle time of each accelerator.
     pub(crate) idle: Vec<IdleTime>,
-    /// Exposed communication on accelerators by op, longest first; the mean over ranks.
-    pub(crate) exposed: Vec<(String, u64)>,
+    pub(crate) exposed: Exposed,
     /// Idle time of accelerators that began during a synchronisation, by host op; the mean over devices.
     pub(crate) run_dry: Vec<(String, u64)>,
     /// Host ops by the time in which they were the most recent of their rank, longest first; the mean
     /// over ranks.
     pub(crate) host_ops: Vec<(String, u64)>,
+    /// Idle time of accelerators in which the host allocated or freed device memory, by runtime call; the mean over
+    /// devices.
+    pub(crate) allocating: Vec<(String, u64)>,
+    /// The steps as they ran, device work included.
     pub(crate) steps: Vec<TraceStep>,
+    /// The time for which devices work on steps after their end on the host, if that is long.
+    pub(crate) overrun_ns: u64,
     /// Host ops of the kind `io`.
     input_ops: HashSet<String>,
     names: ShortNames,
@@ -61,10 +69,10 @@ pub(crate) struct Facts<'a> {
 /// What the rules need of the causal model. The model is as large as the trace: it can be dropped before they run.
 #[derive(Debug)]
 pub(crate) struct HostTimes {
-    whole: Whole,
-    windows: BTreeMap<Option<u32>, Intervals>,
+    windows: Windows,
     idle: Vec<IdleTime>,
     run_dry: Vec<(String, u64)>,
+    allocating: Vec<(String, u64)>,
     host_ops: Vec<(String, u64)>,
 }
 
@@ -76,13 +84,13 @@ impl HostTimes {
         devices: &[DeviceSets],
         times: &[IdleTimes],
     ) -> HostTimes {
-        let (whole, windows) = windows(trace);
-        let (idle, host_ops) = idle_times(model, devices, &windows, times);
+        let windows = Windows::of(trace);
+        let (idle, host_ops) = idle_times(model, devices, &windows.by_rank, times);
         HostTimes {
             run_dry: run_dry_ns(&model.device_waits(), &idle),
+            allocating: allocating_ns(trace, &idle),
             idle,
             host_ops,
-            whole,
             windows,
         }
     }
@@ -95,10 +103,16 @@ impl<'a> Facts<'a> {
         tables: Tables<'a>,
     ) -> Facts<'a> {
         let HostTimes {
-            whole,
-            windows,
+            windows:
+                Windows {
+                    whole,
+                    by_rank: windows,
+                    steps,
+                    overrun_ns,
+                },
             idle,
             run_dry,
+            allocating,
             mut host_ops,
         } = host_times;
         if windows.is_empty() {
@@ -114,10 +128,12 @@ impl<'a> Facts<'a> {
             (Whole::Ops, tables.ops.iter().fold(0, sum))
         };
         Facts {
-            exposed: exposed(trace, tables.devices, &windows),
+            exposed: Exposed::of(trace, tables.devices, &windows),
             run_dry,
             host_ops,
-            steps: trace.steps().to_vec(),
+            allocating,
+            steps,
+            overrun_ns,
             input_ops: input_ops(trace),
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,
@@ -241,98 +257,4 @@ fn input_ops<T: TraceView + ?Sized>(trace: &T) -> HashSet<String> {
         .iter()
         .map(|&name| name.to_owned())
         .collect()
-}
-
-/// For each rank the time that counts: its steps, else the time from its first start to its last end.
-fn windows<T: TraceView + ?Sized>(trace: &T) -> (Whole, BTreeMap<Option<u32>, Intervals>) {
-    let mut steps: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
-    for step in trace.steps() {
-        let of_rank = steps.entry(step.rank).or_default();
-        of_rank.push((step.start_ns, step.end_ns));
-    }
-    if steps.is_empty() {
-        return (Whole::Span, spans(trace));
-    }
-    let windows = steps
-        .into_iter()
-        .map(|(rank, steps)| (rank, steps.into_iter().collect()));
-    (Whole::Steps, windows.collect())
-}
-
-/// For each rank the time from its first start to its last end.
-fn spans<T: TraceView + ?Sized>(trace: &T) -> BTreeMap<Option<u32>, Intervals> {
-    let mut spans: BTreeMap<Option<u32>, (i64, i64)> = BTreeMap::new();
-    let mut last: Option<(Option<u32>, (i64, i64))> = None;
-    for view in trace.views() {
-        let Some((start, end)) = view.start_ns().zip(view.end_ns()) else {
-            continue;
-        };
-        // Entries of one rank are mostly next to each other.
-        match &mut last {
-            Some((rank, span)) if *rank == view.rank() => {
-                *span = (span.0.min(start), span.1.max(end));
-            }
-            _ => {
-                if let Some((rank, span)) = last.replace((view.rank(), (start, end))) {
-                    widen(&mut spans, rank, span);
-                }
-            }
-        }
-    }
-    if let Some((rank, span)) = last {
-        widen(&mut spans, rank, span);
-    }
-    spans
-        .into_iter()
-        .map(|(rank, span)| (rank, [span].into_iter().collect()))
-        .collect()
-}
-
-fn widen(spans: &mut BTreeMap<Option<u32>, (i64, i64)>, rank: Option<u32>, by: (i64, i64)) {
-    let span = spans.entry(rank).or_insert(by);
-    *span = (span.0.min(by.0), span.1.max(by.1));
-}
-
-/// Communication on accelerators outside of the computation of its rank, by op, longest first.
-fn exposed<T: TraceView + ?Sized>(
-    trace: &T,
-    devices: &[DeviceSets],
-    windows: &BTreeMap<Option<u32>, Intervals>,
-) -> Vec<(String, u64)> {
-    let mut compute: BTreeMap<Option<u32>, Intervals> = BTreeMap::new();
-    let accelerators = || devices.iter().filter(|one| one.is_accelerator());
-    if accelerators().all(|one| one.communication.is_empty()) {
-        return Vec::new();
-    }
-    for device in accelerators() {
-        let of_rank = compute.entry(device.rank).or_default();
-        *of_rank = of_rank.union(&device.compute);
-    }
-    let mut rule = CommunicationRule::default();
-    let mut spans: HashMap<_, Vec<(i64, i64)>> = HashMap::new();
-    for index in 0..trace.entry_count() {
-        let view = trace.view(index);
-        if is_accelerator(&view)
-            && rule.holds(&view)
-            && let Some(span) = view.start_ns().zip(view.end_ns())
-        {
-            let key = (view.rank(), view.operation());
-            spans.entry(key).or_default().push(span);
-        }
-    }
-    let mut by_op: HashMap<&str, u64> = HashMap::new();
-    for ((rank, name), spans) in spans {
-        let all: Intervals = spans.into_iter().collect();
-        let window = windows.get(&rank).cloned().unwrap_or_default();
-        let computing = compute.get(&rank).cloned().unwrap_or_default();
-        let alone = all.intersection(&window).difference(&computing);
-        add_ns(by_op.entry(name).or_default(), alone.length());
-    }
-    let mut list: Vec<(String, u64)> = by_op
-        .into_iter()
-        .map(|(name, ns)| (name.to_owned(), mean(ns, compute.len())))
-        .filter(|op| op.1 > 0)
-        .collect();
-    list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    list
 }

@@ -21,6 +21,8 @@ pub enum FindingKind {
     Straggler,
     /// One host op takes much of the time. Subject: the op.
     HostOp,
+    /// The host is outside of traced ops for much of the time. Subject: `host`.
+    OutsideOps,
     /// One category of work takes much of a device's time. Subject: the category.
     DeviceCategory,
     /// One kernel takes much of a device's time. Subject: the kernel.
@@ -29,6 +31,8 @@ pub enum FindingKind {
     DataLoading,
     /// Copies that nothing hides. Subject: the copy.
     Copies,
+    /// A device is idle while the host allocates or frees device memory. Subject: the runtime call.
+    Allocation,
     /// Products of some shapes reach far fewer FLOP/s than others. Subject: the op.
     SlowProducts,
     /// One step is much slower than the others. Subject: the step.
@@ -44,7 +48,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [FindingKind; 16] = [
+    pub const ALL: [FindingKind; 18] = [
         FindingKind::HostBound,
         FindingKind::DeviceIdle,
         FindingKind::LaunchBound,
@@ -52,10 +56,12 @@ impl FindingKind {
         FindingKind::ExposedCommunication,
         FindingKind::Straggler,
         FindingKind::HostOp,
+        FindingKind::OutsideOps,
         FindingKind::DeviceCategory,
         FindingKind::DeviceOp,
         FindingKind::DataLoading,
         FindingKind::Copies,
+        FindingKind::Allocation,
         FindingKind::SlowProducts,
         FindingKind::SlowStep,
         FindingKind::Suspended,
@@ -73,10 +79,12 @@ impl FindingKind {
             FindingKind::ExposedCommunication => "exposed_communication",
             FindingKind::Straggler => "straggler",
             FindingKind::HostOp => "host_op",
+            FindingKind::OutsideOps => "outside_ops",
             FindingKind::DeviceCategory => "device_category",
             FindingKind::DeviceOp => "device_op",
             FindingKind::DataLoading => "data_loading",
             FindingKind::Copies => "copies",
+            FindingKind::Allocation => "allocation",
             FindingKind::SlowProducts => "slow_products",
             FindingKind::SlowStep => "slow_step",
             FindingKind::Suspended => "suspended",
@@ -108,6 +116,10 @@ impl FindingKind {
                 "give the slower one less work, or find out what else runs there"
             }
             FindingKind::HostOp => "look at its shapes and callers: fewer, larger or cheaper calls",
+            FindingKind::OutsideOps => {
+                "trace or annotate what runs between the ops, or read the file with its interpreter frames: it may be the \
+                 program's own code, the interpreter, or waiting"
+            }
             FindingKind::DeviceCategory | FindingKind::DeviceOp => {
                 "compare its FLOP/s and B/s with the device's peaks; try another precision, layout or kernel"
             }
@@ -117,6 +129,10 @@ impl FindingKind {
             }
             FindingKind::Copies => {
                 "copy from pinned memory without blocking, keep data on the device, avoid layout changes"
+            }
+            FindingKind::Allocation => {
+                "keep device memory instead of returning it: reuse buffers, do not empty the allocator's cache in the \
+                 loop, let the allocator reserve enough at once"
             }
             FindingKind::SlowProducts => {
                 "combine products with one row or column into one larger product, or batch them"
@@ -134,7 +150,10 @@ impl FindingKind {
     /// work can become faster, but seldom disappears.
     pub(crate) const fn winnable(self) -> f64 {
         match self {
-            FindingKind::HostOp | FindingKind::DeviceCategory | FindingKind::DeviceOp => 0.5,
+            FindingKind::HostOp
+            | FindingKind::OutsideOps
+            | FindingKind::DeviceCategory
+            | FindingKind::DeviceOp => 0.5,
             _ => 1.0,
         }
     }
@@ -161,8 +180,9 @@ impl OnWire for FindingKind {
 
 /// A fact about a trace, with its cost.
 ///
-/// All findings of a trace have their cost as a share of the same whole, [`Findings::whole_ns`]. Costs
-/// may overlap: a host op that keeps a device waiting is part of that device's idle time.
+/// All findings of a trace have their cost as a share of the same whole, [`Findings::whole_ns`]. Where the cost of one
+/// is a part of the cost of another, [`within`](Self::within) names that other: a host op that keeps a device waiting is
+/// a part of that device's idle time.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Finding {
@@ -182,11 +202,13 @@ pub struct Finding {
     pub section: String,
     /// What to try.
     pub advice: String,
+    /// The kind and the subject of the finding whose cost includes this one's, if there is one in the list.
+    pub within: Option<(FindingKind, String)>,
 }
 
 json_struct!(Finding {
     required: [kind, subject, cost_ns, share, sentence, section, advice],
-    optional: [parts],
+    optional: [parts, within],
 });
 
 /// A part of the cost of a [`Finding`].
@@ -275,13 +297,19 @@ impl Findings {
     pub fn headline(&self) -> Vec<&Finding> {
         let mut chosen: Vec<&Finding> = Vec::new();
         for finding in &self.list {
-            let large = chosen.is_empty() || finding.share >= HEADLINE_SHARE;
-            if chosen.len() == HEADLINES || !large {
+            if chosen.len() == HEADLINES {
                 break;
+            }
+            if !chosen.is_empty() && finding.share < HEADLINE_SHARE {
+                continue;
             }
             let named = |one: &&Finding| {
                 let mut named = one.parts.iter().take(NAMED_PARTS);
-                named.any(|part| part.name == finding.subject)
+                let within = finding.within.as_ref();
+                // The op or kernel that a part of the cost goes to is a detail; a reason is not.
+                let detail = matches!(finding.kind, FindingKind::HostOp | FindingKind::DeviceOp)
+                    && within.is_some_and(|other| (other.0, &other.1) == (one.kind, &one.subject));
+                detail || named.any(|part| part.name == finding.subject)
             };
             if !chosen.iter().any(named) {
                 chosen.push(finding);

@@ -63,7 +63,12 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     }
     let loading = ops.iter().filter(|op| facts.loads_data(op.0));
     let loading_ns = loading.map(|op| op.1).saturating_sum();
-    if kind == FindingKind::HostBound && outside_ns > idle_ns / 2 {
+    let allocating_ns = facts.allocating.iter().map(|call| call.1).saturating_sum();
+    if allocating_ns > idle_ns / 2 {
+        FindingKind::Allocation
+            .advice()
+            .clone_into(&mut finding.advice);
+    } else if kind == FindingKind::HostBound && outside_ns > idle_ns / 2 {
         OUTSIDE_ADVICE.clone_into(&mut finding.advice);
     } else if loading_ns > idle_ns / 2 {
         FindingKind::DataLoading

@@ -4,6 +4,7 @@
 //! list it in [`RULES`], give it a [`FindingKind`], and add a trace with and without it to
 //! `tests/findings.rs`.
 
+mod allocation;
 mod copies;
 mod data_loading;
 mod device_work;
@@ -14,12 +15,15 @@ mod host_bound;
 mod host_op;
 mod idle;
 mod launch_bound;
+mod outside_ops;
 mod slow_products;
 mod slow_step;
 mod straggler;
 mod suspended;
 mod synchronisations;
 mod too_short;
+mod windows;
+mod within;
 
 pub(crate) use facts::{Facts, HostTimes, Tables};
 pub use finding::{Finding, FindingKind, FindingPart, Findings, Whole};
@@ -28,6 +32,7 @@ use super::causal::CausalModel;
 use super::collectives::collectives;
 use super::device_activity::device_sets;
 use super::op_table::OpTables;
+use super::step_table::step_table_in;
 use super::structure::Structure;
 use super::trust::{overhead_ns, too_short_to_trust};
 use crate::model::TraceView;
@@ -35,7 +40,9 @@ use crate::model::TraceView;
 type Rule = fn(&Facts<'_>) -> Vec<Finding>;
 
 /// Every rule; the order does not matter.
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 15] = [
+    allocation::rule,
+    outside_ops::rule,
     host_bound::rule,
     launch_bound::rule,
     synchronisations::rule,
@@ -66,6 +73,7 @@ pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
     let causal = CausalModel::new(trace);
     let idle: Vec<_> = causal.idle().into_iter().map(|device| device.1).collect();
     let host_times = HostTimes::of(trace, &causal, &devices, &idle);
+    let steps = step_table_in(trace, &idle, &causal.waiting_ns());
     let overhead = overhead_ns(trace);
     let untrusted = overhead.map_or_else(Vec::new, |ns| too_short_to_trust(&ops, ns));
     find(&Facts::of(
@@ -80,22 +88,33 @@ pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
             launches: &causal.launches(),
             untrusted: &untrusted,
             overhead_ns: overhead,
+            steps: &steps,
         },
     ))
 }
 
 pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     let mut list: Vec<Finding> = RULES.iter().flat_map(|rule| rule(facts)).collect();
+    list.retain(|finding| finding.share >= LEAST_SHARE);
     let won = |finding: &Finding| finding.share * finding.kind.winnable();
+    let wait = |finding: &Finding| finding.kind.winnable() == 1.0 && finding.share >= LONG_WAIT;
     list.sort_by(|a, b| {
-        won(b)
-            .total_cmp(&won(a))
+        wait(b)
+            .cmp(&wait(a))
+            .then_with(|| won(b).total_cmp(&won(a)))
             .then_with(|| a.kind.cmp(&b.kind))
             .then_with(|| a.subject.cmp(&b.subject))
     });
+    within::mark(&mut list);
+    within::drop_repeated(&mut list);
     Findings {
         whole: facts.whole,
         whole_ns: facts.whole_ns,
         list,
     }
 }
+
+/// A finding that would be shown with 0.0 % is not one.
+const LEAST_SHARE: f64 = 0.0005;
+/// Waiting of this share of the time comes before any work, of which no more than a part can be won.
+const LONG_WAIT: f64 = 0.2;

@@ -1,9 +1,10 @@
 //! Rule: one step is much slower than the others.
 
 use super::facts::Facts;
-use super::finding::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind, FindingPart};
 use crate::model::TraceStep;
 use crate::units::{duration, percent, prose};
+use std::fmt::Write as _;
 
 /// Fewer steps do not show what is usual.
 const LEAST_STEPS: usize = 3;
@@ -11,6 +12,8 @@ const LEAST_STEPS: usize = 3;
 const SLOW: f64 = 1.5;
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.02;
+/// An op explains a slow step if it takes at least this share of what the step takes longer.
+const EXPLAINS: f64 = 0.3;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let steps = &facts.steps;
@@ -38,5 +41,37 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         length as f64 / median.max(1) as f64,
         percent(finding.share)
     );
+    finding.parts = reasons(facts, slowest, cost_ns);
+    if let Some(first) = finding.parts.first() {
+        let longer = prose(&duration(first.ns));
+        let _ = write!(
+            finding.sentence,
+            "; {} takes {longer} longer in it",
+            facts.name(&first.name)
+        );
+    }
     vec![finding]
+}
+
+/// Ops that explain much of what a step takes longer than the others, by how much longer they take in it.
+fn reasons(facts: &Facts<'_>, slowest: &TraceStep, cost_ns: u64) -> Vec<FindingPart> {
+    let table = facts.tables.steps;
+    let same = table
+        .slowest
+        .and_then(|index| table.steps.get(index))
+        .is_some_and(|row| (row.number, row.rank) == (slowest.number, slowest.rank));
+    if !same {
+        return Vec::new();
+    }
+    let longer = table
+        .slower_ops
+        .iter()
+        .map(|op| (op, op.self_ns - op.usual_ns));
+    longer
+        .filter(|(_, ns)| *ns as f64 >= EXPLAINS * cost_ns as f64)
+        .map(|(op, ns)| FindingPart {
+            input_shapes: Some(op.input_shapes.clone()).filter(|dims| !dims.is_empty()),
+            ..facts.part(&op.operation, ns)
+        })
+        .collect()
 }

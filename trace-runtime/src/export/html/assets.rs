@@ -35,6 +35,7 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("../../../web/roofline.js"),
     include_str!("../../../web/memory.js"),
     include_str!("../../../web/steps.js"),
+    include_str!("../../../web/waits.js"),
     include_str!("../../../web/ranks.js"),
     include_str!("../../../web/compare.js"),
     include_str!("../../../web/main.js"),

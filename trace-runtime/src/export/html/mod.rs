@@ -14,7 +14,7 @@ mod step_reports;
 
 use super::Exporter;
 use super::timeline::Timeline;
-use crate::analyze::{CausalModel, MachinePeaks, ShortNames, TraceDiff};
+use crate::analyze::{CausalModel, MachinePeaks, ShortNames, TraceDiff, WaitStates};
 use crate::model::TraceView;
 use crate::report::{Report, count, duration, printable};
 use blob::Blob;
@@ -118,7 +118,12 @@ impl HtmlPage {
         self
     }
 
-    fn summary(&self, trace: &dyn TraceView, report: &Report) -> io::Result<Blob> {
+    fn summary(
+        &self,
+        trace: &dyn TraceView,
+        report: &Report,
+        between_ranks: &WaitStates,
+    ) -> io::Result<Blob> {
         let mut blob = Blob::default();
         blob.fact("title", &self.title)?;
         blob.fact("version", env!("CARGO_PKG_VERSION"))?;
@@ -129,6 +134,14 @@ impl HtmlPage {
         let reports: Vec<&Report> = steps.iter().map(|(_, report)| report).collect();
         blob.fact("step_numbers", &numbers)?;
         blob.fact("step_reports", &reports)?;
+        if let Some((first, last, report)) = step_reports::after_warm_up(trace, peaks) {
+            let report = serde_json::to_value(&report)?;
+            let chosen = serde_json::json!({"first": first, "last": last, "report": report});
+            blob.fact("after_warm_up", &chosen)?;
+        }
+        if report.ranks > 1 {
+            blob.fact("wait_states", between_ranks)?;
+        }
         let names = ShortNames::of(report.ops.iter().map(|row| row.operation.as_str()));
         let short: serde_json::Map<String, serde_json::Value> = report
             .ops
@@ -226,10 +239,10 @@ impl Default for HtmlPage {
 
 impl Exporter for HtmlPage {
     fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
-        let (mut report, waits) = Report::with_model(trace, |model: &CausalModel<'_, _>| Waits {
-            critical: model.critical_entries().collect(),
-            idle: model.idle().into_iter().map(|one| one.1).collect(),
-        });
+        let (mut report, (waits, between_ranks)) =
+            Report::with_model(trace, |model: &CausalModel<'_, _>| {
+                (Waits::of(model), model.wait_states())
+            });
         if let Some(peaks) = self.peaks {
             report = report.with_peaks(peaks);
         }
@@ -250,7 +263,8 @@ impl Exporter for HtmlPage {
         )?;
         let begin = |id| format!("<script type=\"application/octet-stream\" id=\"{id}\">");
         out.write_all(begin("summary").as_bytes())?;
-        self.summary(trace, &report)?.write(&mut out)?;
+        self.summary(trace, &report, &between_ranks)?
+            .write(&mut out)?;
         write!(out, "</script>\n<script>{}</script>\n", assets::SCRIPT)?;
         // After the script: a browser shows the findings while it still reads the timeline.
         out.write_all(begin("timeline-data").as_bytes())?;

@@ -2,7 +2,7 @@
 
 use super::blob::Blob;
 use super::items::{Items, NO_ITEM};
-use crate::analyze::{IdleClass, IdleTimes, parent_index};
+use crate::analyze::{CausalModel, IdleClass, IdleTimes, parent_index};
 use crate::export::timeline::{ThreadKey, Timeline};
 use crate::model::TraceView;
 use serde_json::json;
@@ -16,6 +16,15 @@ const MOST_STRETCHES: usize = 200_000;
 pub(super) struct Waits {
     pub(super) critical: Vec<(usize, i64, u64)>,
     pub(super) idle: Vec<IdleTimes>,
+}
+
+impl Waits {
+    pub(super) fn of<T: TraceView + ?Sized>(model: &CausalModel<'_, T>) -> Waits {
+        Waits {
+            critical: model.critical_entries().collect(),
+            idle: model.idle().into_iter().map(|one| one.1).collect(),
+        }
+    }
 }
 
 /// A stretch of idle time: start, length and class.

@@ -1,6 +1,6 @@
-//! Reports of single steps, so that the whole page can be restricted to one.
+//! Reports of some of the steps, so that the whole page can be restricted to them.
 
-use crate::analyze::{MachinePeaks, step_of_entries};
+use crate::analyze::{MachinePeaks, step_of_entries, steps_after_warm_up};
 use crate::export::part::TracePart;
 use crate::model::TraceView;
 use crate::report::Report;
@@ -28,13 +28,37 @@ pub(super) fn step_reports(
     chosen(&numbers, trace)
         .into_iter()
         .map(|number| {
-            let mut report = Report::of(&TracePart::step(trace, number, &step_of));
-            if let Some(peaks) = peaks {
-                report = report.with_peaks(peaks);
-            }
-            (number, report)
+            let part = TracePart::steps(trace, number..=number, &step_of);
+            (number, report_of(&part, peaks))
         })
         .collect()
+}
+
+/// The first and the last step after the warm-up, and their report; `None` if no step is left out or only one is left.
+pub(super) fn after_warm_up(
+    trace: &dyn TraceView,
+    peaks: Option<MachinePeaks>,
+) -> Option<(u64, u64, Report)> {
+    if trace.entry_count() > MOST_ENTRIES {
+        return None;
+    }
+    let range = steps_after_warm_up(trace)?;
+    let numbers: BTreeSet<u64> = trace.steps().iter().map(|step| step.number).collect();
+    let first = *numbers.iter().find(|&&number| range.contains(number))?;
+    let last = *numbers.last()?;
+    if first == *numbers.first()? || first == last {
+        return None;
+    }
+    let part = TracePart::steps(trace, first..=last, &step_of_entries(trace));
+    Some((first, last, report_of(&part, peaks)))
+}
+
+fn report_of(part: &TracePart<'_>, peaks: Option<MachinePeaks>) -> Report {
+    let report = Report::of(part);
+    match peaks {
+        Some(peaks) => report.with_peaks(peaks),
+        None => report,
+    }
 }
 
 /// All steps, or of many the slowest half and others that are spread evenly over the run.

@@ -1,0 +1,40 @@
+//! Rule: the host spends its time outside of traced ops.
+
+use super::facts::{Facts, mean};
+use super::finding::{Finding, FindingKind};
+use crate::analyze::intervals::{Intervals, SaturatingSum as _};
+use crate::units::percent;
+
+/// Smaller shares are not listed: some time between ops is normal.
+const LEAST: f64 = 0.2;
+
+/// With accelerators, [`host_bound`](super::host_bound) has this time where it matters.
+pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
+    if facts.has_accelerators() || facts.windows.is_empty() {
+        return Vec::new();
+    }
+    let ranks = facts.windows.len();
+    let window = facts
+        .windows
+        .values()
+        .map(Intervals::length)
+        .saturating_sum();
+    let in_ops = facts.host_ops.iter().map(|op| op.1).saturating_sum();
+    // Ops that only wait are not outside of ops.
+    let rows = || facts.tables.ops.iter();
+    let waiting = rows().map(|row| row.waiting_ns).saturating_sum();
+    let suspended = rows().map(|row| row.suspended_ns).max().unwrap_or(0);
+    let cost_ns = mean(window, ranks)
+        .saturating_sub(in_ops)
+        .saturating_sub(mean(waiting, ranks))
+        .saturating_sub(suspended);
+    if facts.share(cost_ns) < LEAST {
+        return Vec::new();
+    }
+    let mut finding = facts.finding(FindingKind::OutsideOps, "host", cost_ns, "By op");
+    finding.sentence = format!(
+        "{} of the time is outside of traced ops",
+        percent(finding.share)
+    );
+    vec![finding]
+}
