@@ -2,6 +2,7 @@
 
 use super::entry::RecordedTraceEntry;
 use super::memory::{MemoryEvent, events_in};
+use super::meta::Meta;
 use super::runtime_call::{Launch, RuntimeCall, calls_in, launches_in};
 use super::signature::Role;
 use super::stored_entry::StoredEntry;
@@ -10,7 +11,7 @@ use super::thread_names::name_in;
 use super::trace::RecordedExecutionTrace;
 use super::trace_step::TraceStep;
 use super::{OpKind, Outcome, Pause, TraceStore};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Anything that holds a trace: [`RecordedExecutionTrace`], [`TraceStore`].
@@ -427,9 +428,9 @@ impl<'a> EntryView<'a> {
     }
 
     /// The values of `meta(…)`; `None` if there are none.
-    pub fn meta(&self) -> Option<&'a BTreeMap<String, String>> {
+    pub fn meta(&self) -> Option<Meta<'a>> {
         match self.0 {
-            Held::Owned(entry) => Some(&entry.meta),
+            Held::Owned(entry) => Some(Meta::from(&entry.meta)),
             Held::Stored(entry) => entry.meta(),
         }
         .filter(|meta| !meta.is_empty())
