@@ -4,5 +4,7 @@ mod clocks;
 mod job;
 mod published;
 mod random;
+mod requests;
+mod stragglers;
 mod waits;
 mod what_if;

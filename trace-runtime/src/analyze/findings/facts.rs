@@ -1,7 +1,7 @@
 //! What the rules look at: the tables of a trace, and the time that counts.
 
 use super::super::categories::Categorised;
-use super::super::causal::{CausalModel, IdleTimes, LaunchSummary};
+use super::super::causal::{CausalModel, CausedWaits, IdleTimes, LaunchSummary};
 use super::super::collectives::Collective;
 use super::super::communication::CommunicationRule;
 use super::super::device_activity::DeviceSets;
@@ -16,6 +16,7 @@ use super::finding::{Finding, FindingKind, FindingPart, Whole};
 use super::idle::{IdleTime, idle_times};
 use super::synchronisations::run_dry_ns;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
+use crate::model::wire::metadata::{STAGE, of_rank};
 use crate::model::{OpKind, TraceStep, TraceView};
 use crate::units::{percent, shapes};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -53,6 +54,10 @@ pub(crate) struct Facts<'a> {
     /// over ranks.
     pub(crate) host_ops: Vec<(String, u64)>,
     pub(crate) steps: Vec<TraceStep>,
+    /// The waiting that each rank caused on others, most first.
+    pub(crate) caused: Vec<CausedWaits>,
+    /// The pipeline stage of each rank that has one.
+    pub(crate) stages: BTreeMap<u32, String>,
     /// Host ops of the kind `io`.
     input_ops: HashSet<String>,
     names: ShortNames,
@@ -66,6 +71,7 @@ pub(crate) struct HostTimes {
     idle: Vec<IdleTime>,
     run_dry: Vec<(String, u64)>,
     host_ops: Vec<(String, u64)>,
+    caused: Vec<CausedWaits>,
 }
 
 impl HostTimes {
@@ -80,6 +86,7 @@ impl HostTimes {
         let (idle, host_ops) = idle_times(model, devices, &windows, times);
         HostTimes {
             run_dry: run_dry_ns(&model.device_waits(), &idle),
+            caused: model.caused_waits(),
             idle,
             host_ops,
             whole,
@@ -100,6 +107,7 @@ impl<'a> Facts<'a> {
             idle,
             run_dry,
             mut host_ops,
+            caused,
         } = host_times;
         if windows.is_empty() {
             // Without start times, self times have to do.
@@ -118,6 +126,8 @@ impl<'a> Facts<'a> {
             run_dry,
             host_ops,
             steps: trace.steps().to_vec(),
+            caused,
+            stages: stages(trace, &windows),
             input_ops: input_ops(trace),
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,
@@ -226,6 +236,18 @@ impl<'a> Facts<'a> {
 
 pub(super) fn mean(sum: u64, count: usize) -> u64 {
     sum.checked_div(count as u64).unwrap_or(0)
+}
+
+/// The pipeline stage of each rank whose metadata have one.
+fn stages<T: TraceView + ?Sized>(
+    trace: &T,
+    ranks: &BTreeMap<Option<u32>, Intervals>,
+) -> BTreeMap<u32, String> {
+    let stage = |rank: u32| trace.metadata().get(&of_rank(rank, STAGE)).cloned();
+    let ranks = ranks.keys().flatten();
+    ranks
+        .filter_map(|&rank| Some((rank, stage(rank)?)))
+        .collect()
 }
 
 /// The names of the ops of the kind `io`.
