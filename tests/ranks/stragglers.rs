@@ -287,3 +287,41 @@ fn a_clock_that_drifts_is_no_straggler() {
     // Ranks differ by at most 10 µs of 900 in a step.
     assert!(states.total_ns < 200 * 3 * 12_000, "{}", states.total_ns);
 }
+
+#[test]
+fn the_report_shows_the_work_of_each_rank_by_step() {
+    let trace = data_parallel(|rank, _, step| if rank == 2 && step >= 10 { 200 } else { 100 });
+    let report = trace.report();
+    let map = &report.rank_steps;
+    assert_eq!((&map.ranks[..], map.steps.len()), (&[0, 1, 2, 3][..], 20));
+    // Twice the work of the three others: 8/5 of the mean.
+    assert!((map.cells[2][3] - 1.0).abs() < 0.05, "{}", map.cells[2][3]);
+    assert!(
+        (map.cells[2][15] - 1.6).abs() < 0.08,
+        "{}",
+        map.cells[2][15]
+    );
+    let text = report.to_string();
+    let row = text.lines().find(|line| line.contains('█')).unwrap_or("");
+    assert!(
+        row.starts_with('2') && row.ends_with("██████████"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
+    assert_eq!(json["rank_steps"]["cells"][2].as_array().unwrap().len(), 20);
+    // Without several ranks there is nothing to compare.
+    assert_eq!(on_clock(0, 0, 0.0).report().rank_steps.ranks.len(), 0);
+}
+
+#[test]
+fn steps_of_a_long_loop_share_columns() {
+    let trace = Simulation::new(2).steps(1200, |job, step| {
+        job.work(0, "work", 1_000);
+        job.work(1, "work", if step >= 600 { 2_000 } else { 1_000 });
+        job.all_reduce(100);
+    });
+    let map = CausalModel::new(&trace).heatmap();
+    assert_eq!((map.steps.len(), map.cells[1].len()), (512, 512));
+    assert_eq!((map.steps[0], map.steps[256]), (0, 600));
+    assert!((map.cells[1][100] - 1.0).abs() < 0.05 && (map.cells[1][400] - 4.0 / 3.0).abs() < 0.05);
+}
