@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Opens our exports in the tools that people use, and compares what they show with our own figures.
 #
-#   scripts/tools/check.sh [TRACE...]
+#   scripts/tools/check.sh [--only TOOL,TOOL] [TRACE...]
 #
 # A TRACE is any file that the library reads. Without one, the checks run on a small trace of two ranks
 # and on those of the examples `transformer` and `pipeline`. HTA and the Parquet tables are checked with
@@ -10,6 +10,11 @@
 # exit code is then 77.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+only=
+if [ "${1:-}" = --only ]; then
+  only=,$2,
+  shift 2
+fi
 here=scripts/tools
 tools=${TRACE_TOOLS:-target/tools}
 exports=${TRACE_EXPORTS:-target/exports}
@@ -18,6 +23,7 @@ passed=0 failed=0 skipped=0
 
 # check NAME INSTALL RUN: two functions, both with the tool's folder in $dir.
 check() {
+  if [ -n "$only" ] && [ "${only/,$1,/}" = "$only" ]; then return; fi
   dir=$tools/$1
   echo "== $1"
   if ! { test -e "$dir/.installed" || { mkdir -p "$dir" && "$2" >"$dir/install.log" 2>&1 && touch "$dir/.installed"; }; }; then
@@ -49,6 +55,9 @@ run_perfetto() {
 install_hta() { python_packages HolisticTraceAnalysis==0.5.0 'pandas<3'; }
 run_hta() { "$dir/venv/bin/python" $here/check_hta.py "$out" 2>"$dir/run.log" || { tail -5 "$dir/run.log"; false; }; }
 
+install_chakra() { python_packages protobuf; }
+run_chakra() { "$dir/venv/bin/python" $here/check_chakra.py "$out"; }
+
 install_speedscope() {
   has_command npm npm && has_command chromium chromium &&
     npm install --no-save --no-audit --no-fund --prefix "$dir" speedscope@1 playwright-core@1
@@ -76,6 +85,7 @@ check_all() {
   check perfetto install_perfetto run_perfetto
   check speedscope install_speedscope run_speedscope
   check inferno install_inferno run_inferno
+  check chakra install_chakra run_chakra
   if grep -q '"rank": 1' "$out/expected.json"; then
     check hta install_hta run_hta
     check dataframes install_dataframes run_dataframes

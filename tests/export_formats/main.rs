@@ -2,6 +2,7 @@
 
 #[path = "../support/arbitrary.rs"]
 mod arbitrary;
+mod chakra;
 mod chrome;
 mod collapsed;
 mod csv;
@@ -13,6 +14,7 @@ mod output_file;
 #[cfg(feature = "parquet")]
 mod parquet_tables;
 mod perfetto;
+mod protobuf;
 mod random_trace;
 mod round_trip;
 mod speedscope;

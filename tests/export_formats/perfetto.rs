@@ -1,92 +1,12 @@
 //! Reads the packets with a separate decoder that shares no code with the writer.
 
+use crate::protobuf::{Field, Message};
 use crate::random_trace::{exported, random_trace, two_ranks};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use trace_runtime::analyze::CausalModel;
 use trace_runtime::export::PerfettoTrace;
 use trace_runtime::{RecordedExecutionTrace, TraceStore};
-
-#[derive(Debug, Clone, PartialEq)]
-enum Field {
-    Number(u64),
-    Bytes(Vec<u8>),
-}
-
-impl Field {
-    fn number(&self) -> u64 {
-        match self {
-            Field::Number(number) => *number,
-            Field::Bytes(_) => panic!("a number, not {self:?}"),
-        }
-    }
-
-    fn message(&self) -> Message {
-        match self {
-            Field::Bytes(bytes) => Message::decode(bytes),
-            Field::Number(_) => panic!("a message, not {self:?}"),
-        }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Field::Bytes(bytes) => String::from_utf8(bytes.clone()).expect("UTF-8"),
-            Field::Number(_) => panic!("a string, not {self:?}"),
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Message(Vec<(u64, Field)>);
-
-impl Message {
-    fn decode(mut bytes: &[u8]) -> Message {
-        fn varint(bytes: &mut &[u8]) -> u64 {
-            let mut value = 0;
-            for shift in (0..).step_by(7) {
-                let (&byte, rest) = bytes.split_first().expect("a varint ends");
-                *bytes = rest;
-                value |= u64::from(byte & 0x7f) << shift;
-                if byte < 0x80 {
-                    break;
-                }
-            }
-            value
-        }
-        let mut fields = Vec::new();
-        while !bytes.is_empty() {
-            let tag = varint(&mut bytes);
-            let field = match tag & 7 {
-                0 => Field::Number(varint(&mut bytes)),
-                1 => {
-                    let (number, rest) = bytes.split_first_chunk().expect("eight bytes");
-                    bytes = rest;
-                    Field::Number(u64::from_le_bytes(*number))
-                }
-                2 => {
-                    let length = varint(&mut bytes) as usize;
-                    let (inner, rest) = bytes.split_at(length);
-                    bytes = rest;
-                    Field::Bytes(inner.to_vec())
-                }
-                other => panic!("wire type {other}"),
-            };
-            fields.push((tag >> 3, field));
-        }
-        Message(fields)
-    }
-
-    fn all(&self, number: u64) -> impl Iterator<Item = &Field> {
-        self.0
-            .iter()
-            .filter(move |(field, _)| *field == number)
-            .map(|(_, value)| value)
-    }
-
-    fn get(&self, number: u64) -> Option<&Field> {
-        self.all(number).next()
-    }
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {

@@ -42,7 +42,7 @@ fn a_slow_rank_is_named_and_costs_what_it_is_slower() {
         "{}",
         found.cause
     );
-    let map = job.heatmap();
+    let map = model.heatmap();
     assert_eq!((map.ranks.len(), map.steps.len()), (4, 5));
     assert!((map.cells[2][0] - 1300.0 / 1075.0).abs() < 1e-9);
     let text = map.to_text(40);

@@ -178,6 +178,28 @@ fn a_file_for_each_rank_is_written_and_listed() {
 }
 
 /// Ops one after the other, each of which makes two events in both formats.
+#[test]
+fn a_chakra_trace_of_several_ranks_is_a_file_for_each() {
+    let folder = Folder::new();
+    let files = [0, 1].map(|rank| {
+        let text = torch_trace(1).replace("\"rank\": 0", &format!("\"rank\": {rank}"));
+        folder.file(&format!("in{rank}.json"), text)
+    });
+    let merged = within(&folder, "merged.json");
+    optrace(&["merge", &files[0], &files[1], "-o", &merged]).fine();
+    let listed = optrace(&["convert", &merged, "-o", &within(&folder, "job.et")]).fine();
+    let paths = [within(&folder, "job.0.et"), within(&folder, "job.1.et")];
+    assert_eq!(listed, format!("{}\n{}\n", paths[0], paths[1]));
+    assert!(
+        paths
+            .iter()
+            .all(|path| fs::metadata(path).unwrap().len() > 100)
+    );
+    // One rank alone is one file of the given name.
+    optrace(&["convert", &files[0], "-o", &within(&folder, "one.et")]).fine();
+    assert!(Path::new(&within(&folder, "one.et")).exists());
+}
+
 fn long_trace(ops: usize) -> String {
     let mut text = String::from("[");
     for op in 0..ops {

@@ -1,27 +1,38 @@
 //! Reads the clocks of two ranks at the same moment, by messages there and back.
 
 use mpi::traits::{Communicator, Destination as _, Source as _};
+use std::time::{Duration, Instant};
 use trace_runtime::Session;
 use trace_runtime::model::wire::metadata::{CLOCK_EXCHANGES, CLOCK_REFERENCE};
 
-/// Messages there and back per rank. A single one may be interrupted for a tenth of a millisecond; the quickest of many
-/// errs by about a tenth of a microsecond on one machine.
+/// Messages there and back per rank, at least. A single one may be interrupted for a tenth of a millisecond; the
+/// quickest of many errs by about a tenth of a microsecond on one machine.
 const ROUNDS: usize = 100;
+/// On a machine with more processes than processors, few messages meet a rank that runs. So exchanges go on until one was
+/// as quick as this, for some time.
+const QUICK_NS: u64 = 10_000;
+const LONGEST: Duration = Duration::from_millis(500);
 /// A tag that programs hardly use.
 const TAG: i32 = 31_741;
+/// Sent instead of a time when a rank has enough readings.
+const ENOUGH: u64 = u64::MAX;
 
 /// Compares the trace clock of every rank with that of rank 0, and keeps the result in the metadata of the session.
 ///
 /// All ranks of the communicator must call it, at the start and at the end of the recording: two readings give the
-/// drift. It takes 100 short messages there and back for each rank, one rank after the other, and is not recorded.
+/// drift. It takes 100 short messages there and back for each rank, one rank after the other, and is not recorded. If all
+/// of them take longer than 10 µs, it goes on for up to half a second per rank.
 pub fn exchange_clocks(session: &mut Session, world: &impl Communicator) {
     let (rank, size) = (world.rank(), world.size());
     if rank == 0 {
         for other in 1..size {
             let process = world.process_at_rank(other);
-            for _ in 0..ROUNDS {
+            loop {
                 let mut asked = 0_u64;
                 process.receive_into_with_tag(&mut asked, TAG);
+                if asked == ENOUGH {
+                    break;
+                }
                 process.send_with_tag(&session.elapsed_ns(), TAG);
             }
         }
@@ -29,7 +40,8 @@ pub fn exchange_clocks(session: &mut Session, world: &impl Communicator) {
     }
     let reference = world.process_at_rank(0);
     let mut quickest: Option<(u64, u64, u64)> = None;
-    for _ in 0..ROUNDS {
+    let mut began: Option<Instant> = None;
+    for round in 0.. {
         let before = session.elapsed_ns();
         reference.send_with_tag(&before, TAG);
         let mut there = 0_u64;
@@ -39,7 +51,14 @@ pub fn exchange_clocks(session: &mut Session, world: &impl Communicator) {
         if quickest.is_none_or(|known| took < known.0) {
             quickest = Some((took, u64::midpoint(before, after), there));
         }
+        // The first answer comes when the ranks before this one are done.
+        let began = began.get_or_insert_with(Instant::now);
+        let quick = quickest.is_some_and(|known| known.0 <= QUICK_NS);
+        if round + 1 >= ROUNDS && (quick || began.elapsed() > LONGEST) {
+            break;
+        }
     }
+    reference.send_with_tag(&ENOUGH, TAG);
     let Some((took, own, there)) = quickest else {
         return;
     };

@@ -25,8 +25,9 @@ pub struct Traced<'c, C> {
     counts: RefCell<HashMap<(Call, i32, i32), u64>>,
 }
 
+/// What calls are numbered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Call {
+pub(crate) enum Call {
     Collective,
     Send,
     Receive,
@@ -61,18 +62,26 @@ impl<'c, C: Communicator> Traced<'c, C> {
         self.comm
     }
 
-    fn number(&self, call: Call, peer: i32, tag: i32) -> u64 {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn ranks(&self) -> &str {
+        &self.ranks
+    }
+
+    pub(crate) fn number(&self, call: Call, peer: i32, tag: i32) -> u64 {
         let mut counts = self.counts.borrow_mut();
         let count = counts.entry((call, peer, tag)).or_default();
         *count += 1;
         *count
     }
 
-    fn collective(&self) -> u64 {
+    pub(crate) fn collective(&self) -> u64 {
         self.number(Call::Collective, 0, 0)
     }
 
-    fn in_world(&self, rank: i32) -> i32 {
+    pub(crate) fn in_world(&self, rank: i32) -> i32 {
         let member = usize::try_from(rank)
             .ok()
             .and_then(|rank| self.members.get(rank));

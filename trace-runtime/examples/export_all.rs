@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use trace_runtime::analyze::{activity, step_of_entries};
 use trace_runtime::export::{
-    self, ChromeTrace, CollapsedStacks, PerfettoTrace, Speedscope, TraceJson,
+    self, ChakraTrace, ChromeTrace, CollapsedStacks, PerfettoTrace, Speedscope, TraceJson,
 };
 use trace_runtime::model::{EntryView, NewEntry, TraceStep, TraceStoreBuilder};
 use trace_runtime::{DType, OpKind, TraceError, TraceStore, TraceView, read};
@@ -30,6 +30,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     export::write(&TraceJson, &trace, folder.join("trace.json"))?;
     export::write_split(&ChromeTrace::new(), &trace, folder.join("chrome.json"))?;
     export::write_ranks(&ChromeTrace::new(), &trace, folder.join("ranks/trace.json"))?;
+    fs::create_dir_all(folder.join("chakra"))?;
+    export::write_ranks(&ChakraTrace, &trace, folder.join("chakra/job.et"))?;
     export::write(&PerfettoTrace::new(), &trace, folder.join("trace.pftrace"))?;
     export::write_split(&Speedscope, &trace, folder.join("trace.speedscope.json"))?;
     export::write(&CollapsedStacks, &trace, folder.join("trace.collapsed"))?;

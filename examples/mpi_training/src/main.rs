@@ -4,8 +4,11 @@
 //! `r + n/2` and gets gradients back. The ranks of a stage all-reduce their gradients. Run with
 //! `OPTRACE=traces/{rank}.json` to record one trace per rank.
 //!
+//! With `--overlap yes` gradients are reduced in the background while the loss is computed (`MPI_Iallreduce`), and
+//! activations are received in advance (`MPI_Irecv`).
+//!
 //! `--straggler RANK` plants 30 % more time in the computation of one rank, and `MPI_TRAINING_CLOCK_OFFSET=RANK=MS`
-//! a wall clock that is wrong by so many milliseconds. What was planted is in the metadata of the trace.
+//! a wall clock that is wrong by so many milliseconds. What was planted in each step is in the metadata of the trace.
 
 use mpi::collective::SystemOperation;
 use mpi::topology::Color;
@@ -13,10 +16,10 @@ use mpi::traits::Communicator;
 use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use trace_mpi::{Traced, exchange_clocks};
+use trace_mpi::{Traced, exchange_clocks, wait_all};
 use trace_runtime::{Session, traced_op};
 
-const USAGE: &str = "usage: mpi_training [--steps N] [--straggler RANK]";
+const USAGE: &str = "usage: mpi_training [--steps N] [--straggler RANK] [--overlap yes|no]";
 const WIDTH: usize = 96;
 /// Extra time of the straggler, as a share of what it computed.
 const EXTRA: f64 = 0.3;
@@ -24,12 +27,14 @@ const EXTRA: f64 = 0.3;
 struct Options {
     steps: usize,
     straggler: Option<i32>,
+    overlap: bool,
 }
 
 fn options() -> Result<Options, Box<dyn Error>> {
     let mut options = Options {
         steps: 20,
         straggler: None,
+        overlap: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -37,6 +42,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         match word.as_str() {
             "--steps" => options.steps = value.parse()?,
             "--straggler" => options.straggler = Some(value.parse()?),
+            "--overlap" => options.overlap = value == "yes",
             _ => return Err(USAGE.into()),
         }
     }
@@ -93,6 +99,32 @@ fn update(weights: &mut [f32], gradient: &[f32], ranks: f32) {
     for (w, g) in weights.iter_mut().zip(gradient) {
         *w -= 1e-3 * g / ranks;
     }
+}
+
+#[traced_op]
+fn loss(gradient: &[f32]) -> f32 {
+    gradient.iter().map(|g| g * g).sum()
+}
+
+/// Sends activations and receives gradients, which can be asked for before the send.
+fn exchange(
+    comm: &Traced<'_, impl Communicator>,
+    other: i32,
+    tag: i32,
+    send: &[f32],
+    receive: &mut [f32],
+    overlap: bool,
+) {
+    if !overlap {
+        comm.send(other, tag, send);
+        comm.receive_into(other, tag, receive);
+        return;
+    }
+    mpi::request::scope(|scope| {
+        let received = comm.immediate_receive_into(scope, other, tag, receive);
+        let sent = comm.immediate_send(scope, other, tag, send);
+        wait_all([sent, received]);
+    });
 }
 
 fn plant_clock_offset(session: &mut Session, rank: i32) -> Result<(), Box<dyn Error>> {
@@ -152,29 +184,42 @@ fn main() -> Result<(), Box<dyn Error>> {
         // What came before is not a step of the training.
         session.step();
     }
+    let mut planted = Vec::new();
     for step in 0..options.steps {
         let tag = i32::try_from(step % 1000)?;
+        let other = if stage == 0 { rank + half } else { rank - half };
+        let before = model.planted;
         if stage == 0 {
             let y = model.forward(&x);
-            everyone.send(rank + half, tag, &y);
-            everyone.receive_into(rank + half, tag, &mut gradient);
+            exchange(&everyone, other, tag, &y, &mut gradient, options.overlap);
             gradient = model.backward(&gradient);
         } else {
-            everyone.receive_into(rank - half, tag, &mut x);
+            everyone.receive_into(other, tag, &mut x);
             let y = model.forward(&x);
             gradient = model.backward(&y);
-            everyone.send(rank - half, tag, &gradient);
+            everyone.send(other, tag, &gradient);
         }
         let mut sum = vec![0.0_f32; gradient.len()];
-        replicas.all_reduce_into(&gradient, &mut sum, SystemOperation::sum());
+        if options.overlap {
+            mpi::request::scope(|scope| {
+                let operation = SystemOperation::sum();
+                let request =
+                    replicas.immediate_all_reduce_into(scope, &gradient, &mut sum, operation);
+                loss(&gradient);
+                request.wait();
+            });
+        } else {
+            replicas.all_reduce_into(&gradient, &mut sum, SystemOperation::sum());
+        }
         update(&mut model.weights, &sum, half as f32);
+        planted.push((model.planted - before).as_nanos().to_string());
         if let Some(session) = recording.as_mut() {
             session.step();
         }
     }
     everyone.barrier();
     if let Some(session) = recording.as_mut() {
-        session.insert_metadata("planted_ns", model.planted.as_nanos().to_string());
+        session.insert_metadata("planted_ns", planted.join(" "));
         exchange_clocks(session, &world);
     }
     drop(recording);

@@ -8,7 +8,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use trace_runtime::export::{self, ChromeTrace, Exporter, FileFormat, Gzip, PerfettoTrace};
 use trace_runtime::model::TraceErrorKind;
-use trace_runtime::{TraceError, TraceStore};
+use trace_runtime::{TraceError, TraceStore, TraceView as _};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConvertArgs {
@@ -32,7 +32,7 @@ pub(crate) struct Target {
     /// Write several files of at most a million events each, as many as viewers open, and print their names
     #[arg(long, requires = "output")]
     pub(crate) split: bool,
-    /// Write one file per rank, as HTA expects, and print their names
+    /// Write one file per rank, as HTA and simulators expect, and print their names
     #[arg(long, requires = "output")]
     pub(crate) by_rank: bool,
     /// Add a track with the critical path to a Chrome or Perfetto trace
@@ -58,6 +58,9 @@ fn help(format: FileFormat) -> &'static str {
             "Chrome JSON as Kineto writes it, for Perfetto, `chrome://tracing` and HTA"
         }
         FileFormat::Perfetto => "Perfetto's native format",
+        FileFormat::Chakra => {
+            "Chakra execution trace of MLCommons, for simulators; one file per rank"
+        }
         FileFormat::Speedscope => "speedscope",
         FileFormat::Collapsed => "Collapsed stacks, for inferno and flamegraph.pl",
         FileFormat::Svg => "Flame graph",
@@ -84,6 +87,8 @@ pub(super) struct Destination<'a> {
     /// None for standard output.
     path: Option<&'a Path>,
     files: Files,
+    /// The readers of the format expect one file per rank.
+    one_per_rank: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +140,7 @@ impl<'a> Destination<'a> {
             exporter,
             path,
             files,
+            one_per_rank: format == FileFormat::Chakra,
         })
     }
 
@@ -161,9 +167,11 @@ impl<'a> Destination<'a> {
         path: &Path,
     ) -> Result<(), Failure> {
         let written = match self.files {
-            Files::ByRank => export::write_ranks(exporter, trace, path)?,
             Files::Split => export::write_split(exporter, trace, path)?,
-            Files::One => return export::write(exporter, trace, path).map_err(with_options),
+            Files::One if !(self.one_per_rank && has_ranks(trace)) => {
+                return export::write(exporter, trace, path).map_err(with_options);
+            }
+            Files::One | Files::ByRank => export::write_ranks(exporter, trace, path)?,
         };
         let line = |path: &PathBuf| format!("{}\n", path.display());
         output::write(
@@ -171,6 +179,13 @@ impl<'a> Destination<'a> {
             written.iter().map(line).collect::<String>().as_bytes(),
         )
     }
+}
+
+/// True if entries are of different ranks.
+fn has_ranks(trace: &TraceStore) -> bool {
+    let mut ranks = trace.views().map(|view| view.rank());
+    let first = ranks.next();
+    ranks.any(|rank| Some(rank) != first)
 }
 
 fn exporter(format: FileFormat, critical_path: bool) -> Result<Box<dyn Exporter>, Failure> {
@@ -215,6 +230,6 @@ fn lower_case(path: &Path) -> String {
 fn is_binary(format: FileFormat) -> bool {
     matches!(
         format,
-        FileFormat::Perfetto | FileFormat::Parquet | FileFormat::ParquetShapes
+        FileFormat::Perfetto | FileFormat::Chakra | FileFormat::Parquet | FileFormat::ParquetShapes
     )
 }

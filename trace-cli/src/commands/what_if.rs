@@ -86,7 +86,7 @@ pub(super) fn run(args: &WhatIfArgs) -> Result<(), Failure> {
     let model = CausalModel::new(&trace);
     let job = model.what_if();
     if let Some(path) = &args.heatmap {
-        output::write(Some(path), job.heatmap().to_svg().as_bytes())?;
+        output::write(Some(path), model.heatmap().to_svg().as_bytes())?;
     }
     let mut notes = String::new();
     for note in job.notes() {
@@ -95,7 +95,7 @@ pub(super) fn run(args: &WhatIfArgs) -> Result<(), Failure> {
     let scenario = scenario(args);
     if scenario.is_empty() {
         let found = job.slowdown(args.usual.into());
-        let map = job.heatmap();
+        let map = model.heatmap();
         let style = output::style(&args.layout);
         let mut text = found.cause.clone() + &notes;
         if map.ranks.len() > 1 {

@@ -1,7 +1,7 @@
 //! Lines up the clocks of ranks: by exchanged readings, else by the wall clock as far as collectives and messages agree
 //! with it, else by those.
 
-use super::causal::{Meeting, MeetingClass, Meetings};
+use super::causal::{MeetingClass, Meetings};
 use crate::model::merge::{ClockMap, LineUp, by_wall_clock, merged, ranks_of_each};
 use crate::model::wire::metadata::{
     CLOCK_DRIFT_PPB, CLOCK_ERROR_NS, CLOCK_EXCHANGES, CLOCK_OFFSET_NS, CLOCK_REFERENCE,
@@ -261,7 +261,7 @@ pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceErro
         .enumerate()
         .flat_map(|(index, ranks)| ranks.iter().map(move |&rank| (rank, index)))
         .collect();
-    let between = between(&together, &Meetings::by_order(&together).all, &trace_of);
+    let between = between(&together, &Meetings::by_order(&together), &trace_of);
     if between.is_empty() {
         return Ok(together);
     }
@@ -309,16 +309,16 @@ pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceErro
 /// What the meetings show of each pair of traces, the lower number first.
 fn between(
     trace: &TraceStore,
-    meetings: &[Meeting],
+    meetings: &Meetings,
     trace_of: &BTreeMap<u32, usize>,
 ) -> BTreeMap<(usize, usize), Between> {
     let mut found: BTreeMap<(usize, usize), Between> = BTreeMap::new();
-    for meeting in meetings {
+    for meeting in &meetings.all {
         let mut parts: Vec<(usize, (i64, i64))> = Vec::with_capacity(meeting.entries.len());
         for &entry in &meeting.entries {
             let view = trace.view(entry as usize);
             let of = view.rank().and_then(|rank| trace_of.get(&rank).copied());
-            if let (Some(of), Some(times)) = (of, view.start_ns().zip(view.end_ns())) {
+            if let (Some(of), Some(times)) = (of, meetings.completions.span(trace, entry)) {
                 parts.push((of, times));
             }
         }

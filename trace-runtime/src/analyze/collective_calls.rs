@@ -6,13 +6,15 @@
 
 use super::communication::CommunicationRule;
 use super::device_time::is_accelerator;
-use super::forest::NONE;
-use super::nesting::{Nesting, parent_index};
+use super::nesting::parent_index;
 use crate::model::collective_keys::{
-    COLLECTIVE, PEER, PROCESS_GROUP, PROCESS_GROUP_RANKS, SEQUENCE,
+    COLLECTIVE, COMPLETES, PEER, PROCESS_GROUP, PROCESS_GROUP_RANKS, REQUEST, SEQUENCE,
 };
 use crate::model::{EntryView, TraceView};
 use std::collections::{BTreeMap, HashMap};
+
+/// Keys under which traces have the rank at the other end of a message.
+const PEER_KEYS: [&str; 5] = [PEER, "dst", "src", "dst_rank", "src_rank"];
 
 /// One call of a collective, seen from at least two ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,29 +40,46 @@ pub(crate) struct CollectiveFacts<'a> {
     pub(crate) sequence: Option<u64>,
     /// Of a send or receive: the rank on the other side.
     pub(crate) peer: Option<u32>,
+    /// Of a call that another op waits for: the number of its request.
+    pub(crate) request: Option<u64>,
+    /// True for an op that waits for requests, which is no call of its own.
+    completes: bool,
 }
 
 impl<'a> CollectiveFacts<'a> {
     fn of(view: &EntryView<'a>) -> Option<CollectiveFacts<'a>> {
-        let meta = view.meta()?;
-        let get = |key: &str| meta.get(key).map(String::as_str);
-        let facts = CollectiveFacts {
-            collective: get(COLLECTIVE),
-            group: get(PROCESS_GROUP),
-            ranks: get(PROCESS_GROUP_RANKS),
-            sequence: get(SEQUENCE).and_then(|number| number.parse().ok()),
-            peer: [PEER, "dst", "src", "dst_rank", "src_rank"]
-                .into_iter()
-                .find_map(|key| get(key)?.trim().parse().ok()),
-        };
+        let mut facts = CollectiveFacts::default();
+        // The name of the other rank that counts is the first of these.
+        let mut peers = [None; PEER_KEYS.len()];
+        for (key, value) in view.meta()? {
+            match key {
+                COLLECTIVE => facts.collective = Some(value),
+                PROCESS_GROUP => facts.group = Some(value),
+                PROCESS_GROUP_RANKS => facts.ranks = Some(value),
+                SEQUENCE => facts.sequence = value.parse().ok(),
+                REQUEST => facts.request = value.parse().ok(),
+                COMPLETES => facts.completes = true,
+                _ => {
+                    if let Some(place) = PEER_KEYS.iter().position(|known| *known == key) {
+                        peers[place] = value.trim().parse().ok();
+                    }
+                }
+            }
+        }
+        facts.peer = peers.into_iter().flatten().next();
         (facts != CollectiveFacts::default()).then_some(facts)
+    }
+
+    /// The ranks of the group, where the trace lists them all.
+    pub(crate) fn members(&self) -> Option<Vec<u32>> {
+        let list = self.ranks?.trim().strip_prefix('[')?.strip_suffix(']')?;
+        let ranks = list.split(',').map(|rank| rank.trim().parse().ok());
+        ranks.collect()
     }
 
     /// How many ranks the group has, where the trace lists them all.
     pub(crate) fn group_size(&self) -> Option<usize> {
-        let list = self.ranks?.trim().strip_prefix('[')?.strip_suffix(']')?;
-        let ranks = list.split(',').map(|rank| rank.trim().parse::<u32>().ok());
-        ranks.collect::<Option<Vec<u32>>>().map(|ranks| ranks.len())
+        self.members().map(|ranks| ranks.len())
     }
 }
 
@@ -71,31 +90,35 @@ impl<'a> CollectiveFacts<'a> {
 /// op around it, or of an op inside it. Sends and receives are not collectives.
 ///
 /// Where process groups are not named and the times show that the ranks cannot all be in one, the times divide them.
-pub(crate) fn collective_calls<T: TraceView + ?Sized>(trace: &T) -> Vec<CollectiveCall<'_>> {
-    calls_by(trace, |found| by_times(trace, found))
+pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
+    trace: &'a T,
+    parts: &[Participant<'a>],
+) -> Vec<CollectiveCall<'a>> {
+    calls_by(parts, |found| by_times(trace, found))
 }
 
 /// The same without a look at the times, for ranks whose clocks are not lined up yet.
-pub(crate) fn collective_calls_by_order<T: TraceView + ?Sized>(
-    trace: &T,
-) -> Vec<CollectiveCall<'_>> {
-    calls_by(trace, |found| found)
+pub(crate) fn collective_calls_by_order<'a>(parts: &[Participant<'a>]) -> Vec<CollectiveCall<'a>> {
+    calls_by(parts, |found| found)
 }
 
 /// Calls by process group, collective and number; `divide` gets those of an unnamed process group.
-fn calls_by<'a, T: TraceView + ?Sized>(
-    trace: &'a T,
+fn calls_by<'a>(
+    parts: &[Participant<'a>],
     divide: impl Fn(Vec<CollectiveCall<'a>>) -> Vec<CollectiveCall<'a>>,
 ) -> Vec<CollectiveCall<'a>> {
-    let mut by_kind: BTreeMap<_, Vec<Participant<'_>>> = BTreeMap::new();
-    for one in participants(trace) {
+    let mut by_kind: HashMap<_, Vec<Participant<'a>>> = HashMap::new();
+    let mut names = Names::default();
+    for one in parts {
         let CollectiveFacts { group, ranks, .. } = one.facts;
         let name = one.name();
-        if !is_point_to_point(name) {
+        if !names.is_point_to_point(name) {
             let kind = (group, ranks, name);
-            by_kind.entry(kind).or_default().push(one);
+            by_kind.entry(kind).or_default().push(*one);
         }
     }
+    let mut by_kind: Vec<_> = by_kind.into_iter().collect();
+    by_kind.sort_unstable_by_key(|(kind, _)| *kind);
     let mut calls: Vec<CollectiveCall<'_>> = Vec::new();
     for (kind, entries) in by_kind {
         let found = match_up(entries);
@@ -111,10 +134,26 @@ fn calls_by<'a, T: TraceView + ?Sized>(
 
 /// The sends and receives of all ranks, in the order of the trace. As for collectives, host ops that started them are
 /// left out where they are recorded on accelerators.
-pub(crate) fn sends_and_receives<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
-    let mut found = participants(trace);
-    found.retain(|one| is_point_to_point(one.name()));
-    found
+pub(crate) fn sends_and_receives<'p, 'a>(
+    parts: &'p [Participant<'a>],
+) -> impl Iterator<Item = &'p Participant<'a>> {
+    let mut names = Names::default();
+    parts
+        .iter()
+        .filter(move |one| names.is_point_to_point(one.name()))
+}
+
+/// Which names are those of sends or receives; each is looked at once.
+#[derive(Debug, Default)]
+struct Names<'a>(HashMap<&'a str, bool>);
+
+impl<'a> Names<'a> {
+    fn is_point_to_point(&mut self, name: &'a str) -> bool {
+        *self
+            .0
+            .entry(name)
+            .or_insert_with(|| is_point_to_point(name))
+    }
 }
 
 /// An entry that is one rank's part of a call.
@@ -133,9 +172,10 @@ impl<'a> Participant<'a> {
     }
 }
 
-fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
+/// The parts of calls with other ranks; none where the trace has fewer than two ranks.
+pub(crate) fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
     let mut rule = CommunicationRule::default();
-    let mut found: Vec<(usize, EntryView<'_>)> = trace
+    let found: Vec<(usize, EntryView<'_>)> = trace
         .views()
         .enumerate()
         .filter(|(_, view)| view.rank().is_some() && view.start_ns().is_some() && rule.holds(view))
@@ -145,31 +185,46 @@ fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
     if ranks().min() == ranks().max() {
         return Vec::new();
     }
+    outermost_calls(trace, found)
+}
+
+/// The calls of communication, also of a single rank. An entry without a rank counts as one of rank 0.
+pub(crate) fn communication<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
+    let mut rule = CommunicationRule::default();
+    let found = trace
+        .views()
+        .enumerate()
+        .filter(|(_, view)| view.start_ns().is_some() && rule.holds(view));
+    let found = found.collect();
+    outermost_calls(trace, found)
+}
+
+/// Leaves out the host ops that started work on an accelerator, and communication inside communication.
+fn outermost_calls<'a, T: TraceView + ?Sized>(
+    trace: &'a T,
+    mut found: Vec<(usize, EntryView<'a>)>,
+) -> Vec<Participant<'a>> {
     if found.iter().any(|(_, view)| is_accelerator(view)) {
         found.retain(|(_, view)| is_accelerator(view));
     }
-    let mut from_inside = HashMap::new();
-    let nesting = Nesting::of(trace);
-    if !nesting.is_flat() {
-        let mut group = vec![NONE; trace.entry_count()];
-        for (index, _) in &found {
-            group[*index] = 0;
-        }
-        let inside = nesting.inside_own_group(&group);
-        for (index, view) in found.iter().filter(|(index, _)| inside[*index]) {
-            if let Some(facts) = CollectiveFacts::of(view) {
-                let outer = outermost(nesting.parents(), &group, *index);
-                from_inside.entry(outer).or_insert(facts);
-            }
-        }
-        let beside = |index: usize, view: &EntryView<'_>| {
-            let outer = trace.view(outermost(nesting.parents(), &group, index));
-            let times = |view: &EntryView<'_>| (view.start_ns(), view.end_ns());
-            outer.operation() != view.operation() && times(&outer) == times(view)
-        };
-        // Two rows of exactly the same time were under way together, such as a send and a receive in one batch.
-        found.retain(|(index, view)| !inside[*index] || beside(*index, view));
+    let mut is_call = vec![false; trace.entry_count()];
+    for (index, _) in &found {
+        is_call[*index] = true;
     }
+    let mut from_inside = HashMap::new();
+    found.retain(|(index, view)| {
+        let outer = outermost(trace, &is_call, *index);
+        if outer == *index {
+            return true;
+        }
+        if let Some(facts) = CollectiveFacts::of(view) {
+            from_inside.entry(outer).or_insert(facts);
+        }
+        // Two rows of exactly the same time were under way together, such as a send and a receive in one batch.
+        let outer = trace.view(outer);
+        let times = |view: &EntryView<'_>| (view.start_ns(), view.end_ns());
+        outer.operation() != view.operation() && times(&outer) == times(view)
+    });
     found
         .into_iter()
         .map(|(index, view)| Participant {
@@ -181,17 +236,68 @@ fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
                 .or_else(|| from_inside.get(&index).copied())
                 .unwrap_or_default(),
         })
+        .filter(|one| !one.facts.completes)
         .collect()
 }
 
-/// The outermost entry around `index` that is in the group.
-fn outermost(parents: &[u32], group: &[u32], index: usize) -> usize {
+/// The ops that wait for requests. Empty where every call blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Completions {
+    /// By the entry of the call.
+    waits: HashMap<u32, u32>,
+}
+
+impl Completions {
+    pub(crate) fn of<T: TraceView + ?Sized>(trace: &T, parts: &[Participant<'_>]) -> Completions {
+        let requests: HashMap<(u32, u64), u32> = parts
+            .iter()
+            .filter_map(|part| Some(((part.rank, part.facts.request?), part.index as u32)))
+            .collect();
+        let mut found = Completions::default();
+        if requests.is_empty() {
+            return found;
+        }
+        for (index, view) in (0..).zip(trace.views()) {
+            let Some((rank, list)) = view
+                .rank()
+                .zip(view.meta().and_then(|meta| meta.get(COMPLETES)))
+            else {
+                continue;
+            };
+            for request in list.split(',').filter_map(|one| one.trim().parse().ok()) {
+                if let Some(&call) = requests.get(&(rank, request)) {
+                    // Of several tests of a request the last one succeeded.
+                    found.waits.insert(call, index);
+                }
+            }
+        }
+        found
+    }
+
+    /// The entry in which the rank waits for a call: the call itself if that blocks.
+    pub(crate) fn wait_of(&self, call: u32) -> u32 {
+        self.waits.get(&call).copied().unwrap_or(call)
+    }
+
+    /// From the start of a call to the end of the op that waits for it.
+    pub(crate) fn span<T: TraceView + ?Sized>(&self, trace: &T, call: u32) -> Option<(i64, i64)> {
+        let start = trace.view(call as usize).start_ns()?;
+        let end = trace.view(self.wait_of(call) as usize).end_ns()?;
+        Some((start, end.max(start)))
+    }
+}
+
+/// The outermost call around `index` on its thread.
+fn outermost<T: TraceView + ?Sized>(trace: &T, is_call: &[bool], index: usize) -> usize {
     let (mut at, mut found) = (index, index);
-    while let Some(&above) = parents.get(at)
-        && above != NONE
-    {
-        at = above as usize;
-        if group[at] == 0 {
+    let mut view = trace.view(at);
+    while let Some(above) = parent_index(trace, at, &view) {
+        let around = trace.view(above);
+        if (around.rank(), around.thread()) != (view.rank(), view.thread()) {
+            break;
+        }
+        (at, view) = (above, around);
+        if is_call[at] {
             found = at;
         }
     }
@@ -214,16 +320,21 @@ fn facts_around<T: TraceView + ?Sized>(trace: &T, index: usize) -> Option<Collec
 fn match_up(entries: Vec<Participant<'_>>) -> Vec<CollectiveCall<'_>> {
     let numbered = entries.iter().all(|one| one.facts.sequence.is_some());
     let mut so_far: HashMap<(u32, Option<u64>), usize> = HashMap::new();
-    let mut calls: BTreeMap<(Option<u64>, usize), Vec<Participant<'_>>> = BTreeMap::new();
+    let mut numbers: HashMap<(Option<u64>, usize), usize> = HashMap::new();
+    let mut calls: Vec<Vec<Participant<'_>>> = Vec::new();
     for one in entries {
         // Coalesced collectives share a sequence number, so entries of one number are counted as well.
         let sequence = one.facts.sequence.filter(|_| numbered);
         let count = so_far.entry((one.rank, sequence)).or_default();
-        calls.entry((sequence, *count)).or_default().push(one);
+        let number = *numbers.entry((sequence, *count)).or_insert(calls.len());
+        if number == calls.len() {
+            calls.push(Vec::new());
+        }
+        calls[number].push(one);
         *count += 1;
     }
     calls
-        .into_values()
+        .into_iter()
         .filter(|call| call.len() > 1)
         .map(|call| CollectiveCall {
             operation: call[0].operation,

@@ -2,7 +2,7 @@
 //!
 //! Assumes that the ranks share a clock.
 
-use super::collective_calls::collective_calls;
+use super::collective_calls::{Completions, collective_calls, participants};
 use super::op_work::bytes_moved;
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
@@ -22,7 +22,8 @@ pub struct Collective {
     pub calls: usize,
     /// The largest number of ranks in a call.
     pub ranks: usize,
-    /// The time data was moving: of each call the shortest duration among its ranks, added up.
+    /// The time data was moving: of each call the shortest duration among its ranks, added up. A call that does not
+    /// block lasts until the op that waits for it ends.
     pub transfer_ns: u64,
     /// The bytes of all calls, each counted once.
     pub bytes: u64,
@@ -53,7 +54,10 @@ json_struct!(Collective {
 /// on. Sends and receives are not collectives.
 pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
     let mut found: BTreeMap<_, (Collective, BTreeMap<u32, u64>, f64)> = BTreeMap::new();
-    for call in collective_calls(trace) {
+    let parts = participants(trace);
+    let completions = Completions::of(trace, &parts);
+    let span = |call: usize| completions.span(trace, call as u32);
+    for call in collective_calls(trace, &parts) {
         let views: Vec<EntryView<'_>> = call
             .entries
             .iter()
@@ -61,7 +65,9 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
             .collect();
         let starts = views.iter().filter_map(EntryView::start_ns);
         let latest = starts.max().unwrap_or(0);
-        let transfer = views.iter().map(EntryView::duration_ns).min().unwrap_or(0);
+        let lengths = call.entries.iter().filter_map(|&entry| span(entry));
+        let transfer = lengths.map(|(start, end)| end.abs_diff(start)).min();
+        let transfer = transfer.unwrap_or(0);
         let bytes = views.iter().map(message_bytes).max().unwrap_or(0);
         let kind = call.facts.collective;
         let key = (call.operation, kind, call.facts.group);
@@ -72,8 +78,17 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
         sum.bytes = sum.bytes.saturating_add(bytes);
         let ranks = call.facts.group_size().unwrap_or(0).max(views.len());
         *bus_bytes += bytes as f64 * bus_factor(kind.unwrap_or(call.operation), ranks);
-        for view in &views {
-            let wait = view.start_ns().map_or(0, |start| latest.abs_diff(start));
+        for (&entry, view) in call.entries.iter().zip(&views) {
+            let waiting = completions.wait_of(entry as u32) as usize;
+            let since = if waiting == entry {
+                view.start_ns()
+            } else {
+                trace.view(waiting).start_ns()
+            };
+            // A rank that waits for a request may find the others there already.
+            let wait = since.map_or(0, |since| {
+                latest.saturating_sub(since).max(0).unsigned_abs()
+            });
             let sum = waits.entry(view.rank().unwrap_or(0)).or_default();
             *sum = sum.saturating_add(wait);
         }
@@ -97,7 +112,7 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
 }
 
 /// The size of the message: the larger of what goes in and what comes out, unless given.
-fn message_bytes(view: &EntryView<'_>) -> u64 {
+pub(crate) fn message_bytes(view: &EntryView<'_>) -> u64 {
     if view.bytes_moved().is_some() {
         return bytes_moved(view);
     }

@@ -74,10 +74,13 @@ pub use causal::{
     Scenario, Slowdown, StreamIdle, TaskTime, Usual, WaitClass, WaitState, WaitStates, WaitSum,
     WhatIf, critical_path, task_times,
 };
+pub(crate) use causal::{CallKind, CollectiveKind, CommunicationCalls, Dependencies};
+pub(crate) use collectives::message_bytes;
 pub use collectives::{Collective, collectives};
 pub(crate) use communication::CommunicationRule;
 pub use device_activity::{Activity, DeviceActivity, Imbalance, activity};
 pub(crate) use device_activity::{activity_of, device_sets};
+pub(crate) use device_time::is_accelerator;
 pub use device_time::{DeviceTimes, device_times};
 pub use diff::{
     Design, DiffRow, DiffSettings, Evidence, Gate, GateFailure, RunGroup, RunSummary, TraceDiff,
@@ -103,6 +106,7 @@ pub use op_category::OpCategory;
 pub use op_row::OpRow;
 pub(crate) use op_table::{OpTables, add_waiting};
 pub use op_table::{by_op, by_shape};
+pub(crate) use op_work::bytes_moved;
 pub use outcomes::{OpOutcomes, outcomes};
 pub use roofline::{RooflinePoint, roofline};
 #[cfg(feature = "html")]

@@ -57,11 +57,6 @@ impl Nesting {
         self.parent.is_empty()
     }
 
-    /// For each entry the index of the one around it, or [`NONE`]; empty for a flat trace.
-    pub(crate) fn parents(&self) -> &[u32] {
-        &self.parent
-    }
-
     /// The index of the entry around an entry, or [`NONE`].
     pub(crate) fn parent(&self, index: usize) -> u32 {
         self.parent.get(index).copied().unwrap_or(NONE)

@@ -1,6 +1,7 @@
 //! Which step each entry belongs to.
 
 use super::device_time::is_accelerator;
+use super::forest::NONE;
 use super::nesting::parent_index;
 use crate::model::{EntryView, TraceStep, TraceView};
 use std::collections::BTreeMap;
@@ -40,20 +41,27 @@ impl<'a> StepsByRank<'a> {
 /// the op that launched it; where it has neither, to the step in which the work began. An op that began before the
 /// first step, or without a start, belongs to none, whatever runs inside it.
 pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
+    let steps = compact_steps(trace).into_iter();
+    steps
+        .map(|step| (step != NONE).then_some(step as usize))
+        .collect()
+}
+
+/// The same in a quarter of the memory, with [`NONE`] for entries outside of steps.
+pub(crate) fn compact_steps<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
     if trace.steps().is_empty() {
         return Vec::new();
     }
     let steps = StepsByRank::of(trace);
+    let at = |rank: Option<u32>, ns: i64| steps.at(rank, ns).map_or(NONE, |step| step as u32);
     let launched = launch_times(trace);
-    let mut found: Vec<Option<usize>> = Vec::with_capacity(trace.entry_count());
+    let mut found: Vec<u32> = Vec::with_capacity(trace.entry_count());
     for (index, view) in trace.views().enumerate() {
         let step = match launched.get(index).copied().flatten() {
-            Some(call_start) => steps.at(view.rank(), call_start),
+            Some(call_start) => at(view.rank(), call_start),
             None => match launching_op(trace, index, &view) {
                 Some(op) => found[op],
-                None => view
-                    .start_ns()
-                    .and_then(|start| steps.at(view.rank(), start)),
+                None => view.start_ns().map_or(NONE, |start| at(view.rank(), start)),
             },
         };
         found.push(step);

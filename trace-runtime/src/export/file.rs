@@ -4,7 +4,7 @@ use super::Exporter;
 use super::part::TracePart;
 use crate::model::whole_file::write_whole;
 use crate::model::{EntryView, TraceError, TraceView};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -86,23 +86,31 @@ pub fn write_split(
 }
 
 /// Writes one file per rank, as tools for distributed training expect, and returns their paths: `trace.json`
-/// becomes `trace.rank-0.json` and so on.
+/// becomes `trace.rank-0.json` and so on. [`ChakraTrace`](super::ChakraTrace) has the names that simulators expect:
+/// `job.0.et`.
 pub fn write_ranks(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
     path: impl AsRef<Path>,
 ) -> Result<Vec<PathBuf>, TraceError> {
-    let ranks: BTreeSet<Option<u32>> = trace.views().map(|view| view.rank()).collect();
+    let prepared = exporter.prepared(trace);
+    let exporter = prepared.as_deref().unwrap_or(exporter);
+    let mut ranks: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
+    for (index, view) in (0..).zip(trace.views()) {
+        ranks.entry(view.rank()).or_default().push(index);
+    }
     let mut written = Vec::new();
-    for rank in ranks {
+    for (rank, entries) in ranks {
         let path = match rank {
-            Some(rank) => {
-                let name = format!("rank-{rank}");
-                with_infix(path.as_ref(), exporter.extension(), &name)
-            }
+            Some(rank) => with_infix(
+                path.as_ref(),
+                exporter.extension(),
+                &exporter.rank_name(rank),
+            ),
             None => path.as_ref().to_owned(),
         };
-        written.extend(write_split(exporter, &TracePart::rank(trace, rank), path)?);
+        let part = TracePart::rank(trace, rank, entries);
+        written.extend(write_split(exporter, &part, path)?);
     }
     Ok(written)
 }

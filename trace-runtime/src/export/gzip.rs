@@ -24,6 +24,7 @@ impl<E: Exporter> Exporter for Gzip<E> {
             "speedscope.json" => "speedscope.json.gz",
             "pftrace" => "pftrace.gz",
             "csv" => "csv.gz",
+            "et" => "et.gz",
             _ => "gz",
         }
     }
@@ -38,5 +39,17 @@ impl<E: Exporter> Exporter for Gzip<E> {
 
     fn events_of_memory(&self) -> usize {
         self.0.events_of_memory()
+    }
+
+    fn prepared<'t>(&self, whole: &'t dyn TraceView) -> Option<Box<dyn Exporter + 't>>
+    where
+        Self: 't,
+    {
+        let inner = self.0.prepared(whole)?;
+        Some(Box::new(Gzip(inner)))
+    }
+
+    fn rank_name(&self, rank: u32) -> String {
+        self.0.rank_name(rank)
     }
 }

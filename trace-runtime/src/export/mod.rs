@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | Chrome trace, Kineto dialect | [`ChromeTrace`] | Perfetto, `chrome://tracing`, HTA, speedscope |
 //! | Perfetto's native trace | [`PerfettoTrace`] | Perfetto |
+//! | Chakra execution trace | [`ChakraTrace`] | simulators of training, such as ASTRA-sim |
 //! | collapsed stacks | [`CollapsedStacks`] | inferno, `flamegraph.pl`, speedscope |
 //! | speedscope | [`Speedscope`] | speedscope |
 //! | flame graph, as SVG | `FlameGraph`, with the feature `flamegraph` | a browser |
@@ -27,6 +28,7 @@
 //! # std::io::Result::Ok(())
 //! ```
 
+mod chakra;
 mod chrome;
 mod collapsed;
 mod csv;
@@ -44,11 +46,13 @@ mod output_file;
 pub mod parquet;
 mod part;
 mod perfetto;
+mod protobuf;
 mod speedscope;
 mod timeline;
 mod trace_json;
 mod tracks;
 
+pub use chakra::ChakraTrace;
 pub use chrome::ChromeTrace;
 pub use collapsed::CollapsedStacks;
 pub use csv::CsvTable;
@@ -93,6 +97,20 @@ pub trait Exporter {
     fn events_of_memory(&self) -> usize {
         0
     }
+
+    /// The exporter for parts of `whole`, such as its ranks, if a part needs facts about the whole trace. They are
+    /// gathered once.
+    fn prepared<'t>(&self, _whole: &'t dyn TraceView) -> Option<Box<dyn Exporter + 't>>
+    where
+        Self: 't,
+    {
+        None
+    }
+
+    /// What the file of one rank has before its ending: `rank-3` unless the readers of the format expect another name.
+    fn rank_name(&self, rank: u32) -> String {
+        format!("rank-{rank}")
+    }
 }
 
 /// Pointers to an exporter are exporters.
@@ -117,6 +135,17 @@ macro_rules! forward_to_exporter {
 
             fn events_of_memory(&self) -> usize {
                 (**self).events_of_memory()
+            }
+
+            fn prepared<'t>(&self, whole: &'t dyn TraceView) -> Option<Box<dyn Exporter + 't>>
+            where
+                Self: 't,
+            {
+                (**self).prepared(whole)
+            }
+
+            fn rank_name(&self, rank: u32) -> String {
+                (**self).rank_name(rank)
             }
         }
     )*};

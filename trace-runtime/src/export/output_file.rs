@@ -2,7 +2,8 @@
 
 use super::file::with_infix;
 use super::{
-    ChromeTrace, CollapsedStacks, CsvTable, Exporter, PerfettoTrace, Speedscope, TraceJson,
+    ChakraTrace, ChromeTrace, CollapsedStacks, CsvTable, Exporter, PerfettoTrace, Speedscope,
+    TraceJson,
 };
 use crate::model::whole_file::{FileIdentity, write_unless_taken, write_whole};
 use crate::model::{TraceError, TraceErrorKind, TraceView};
@@ -19,6 +20,8 @@ pub enum FileFormat {
     Chrome,
     /// [`PerfettoTrace`].
     Perfetto,
+    /// [`ChakraTrace`].
+    Chakra,
     /// [`Speedscope`].
     Speedscope,
     /// [`CollapsedStacks`].
@@ -36,13 +39,14 @@ pub enum FileFormat {
 }
 
 /// A longer ending comes before one that it ends in.
-const ENDINGS: [(&str, FileFormat); 14] = [
+const ENDINGS: [(&str, FileFormat); 15] = [
     (".speedscope.json", FileFormat::Speedscope),
     (".chrome.json", FileFormat::Chrome),
     (".pt.trace.json", FileFormat::Chrome),
     (".json", FileFormat::Json),
     (".pftrace", FileFormat::Perfetto),
     (".perfetto-trace", FileFormat::Perfetto),
+    (".et", FileFormat::Chakra),
     (".collapsed", FileFormat::Collapsed),
     (".folded", FileFormat::Collapsed),
     (".svg", FileFormat::Svg),
@@ -55,10 +59,11 @@ const ENDINGS: [(&str, FileFormat); 14] = [
 
 impl FileFormat {
     /// Every format.
-    pub const ALL: [FileFormat; 10] = [
+    pub const ALL: [FileFormat; 11] = [
         FileFormat::Json,
         FileFormat::Chrome,
         FileFormat::Perfetto,
+        FileFormat::Chakra,
         FileFormat::Speedscope,
         FileFormat::Collapsed,
         FileFormat::Svg,
@@ -74,6 +79,7 @@ impl FileFormat {
             FileFormat::Json => "json",
             FileFormat::Chrome => "chrome",
             FileFormat::Perfetto => "perfetto",
+            FileFormat::Chakra => "chakra",
             FileFormat::Speedscope => "speedscope",
             FileFormat::Collapsed => "collapsed",
             FileFormat::Svg => "svg",
@@ -117,6 +123,7 @@ impl FileFormat {
             FileFormat::Json => Box::new(TraceJson),
             FileFormat::Chrome => Box::new(ChromeTrace::new()),
             FileFormat::Perfetto => Box::new(PerfettoTrace::new()),
+            FileFormat::Chakra => Box::new(ChakraTrace),
             FileFormat::Speedscope => Box::new(Speedscope),
             FileFormat::Collapsed => Box::new(CollapsedStacks),
             FileFormat::Csv => Box::new(CsvTable::ByShape),
@@ -251,7 +258,7 @@ impl OutputFile {
     }
 }
 
-/// Writes a trace to a file in the format of its ending: `.json`, `.chrome.json`, `.pftrace`, `.collapsed`,
+/// Writes a trace to a file in the format of its ending: `.json`, `.chrome.json`, `.pftrace`, `.et`, `.collapsed`,
 /// `.speedscope.json`, `.csv`, `.svg`, `.html`, `.parquet`, and others in [`FileFormat::endings`]; compressed if `.gz`
 /// follows, with the feature `gzip`.
 ///

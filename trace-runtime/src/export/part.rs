@@ -90,14 +90,9 @@ impl<'a> TracePart<'a> {
         TracePart::new(trace, Picked::Stretch(range), Rest::Time(time))
     }
 
-    pub(super) fn rank(trace: &'a dyn TraceView, rank: Option<u32>) -> Self {
-        let listed = trace
-            .views()
-            .enumerate()
-            .filter(|(_, view)| view.rank() == rank)
-            .map(|(index, _)| index as u32)
-            .collect();
-        TracePart::new(trace, Picked::Listed(listed), Rest::Rank(rank))
+    /// A rank, with the indices of its entries in ascending order.
+    pub(super) fn rank(trace: &'a dyn TraceView, rank: Option<u32>, entries: Vec<u32>) -> Self {
+        TracePart::new(trace, Picked::Listed(entries), Rest::Rank(rank))
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn assemble(
     } else {
         many_threads(&mut store, runs, tasks, extras);
     }
+    store.metas = std::mem::take(&mut store.metas).finished();
     store
 }
 
@@ -375,12 +376,15 @@ fn add_extra(
                 Pause::new(pause.kind, from, length(until).saturating_sub(from))
             })
             .collect(),
-        meta: raw
-            .meta
-            .into_iter()
-            .map(|(key, value)| (key.into_owned(), value))
-            .collect::<BTreeMap<_, _>>(),
         ..Extra::default()
     };
-    store.extras.insert(step, extra);
+    let meta: BTreeMap<&str, &str> = raw
+        .meta
+        .iter()
+        .map(|(key, value)| (key.as_ref(), value.as_str()))
+        .collect();
+    store.metas.insert(step, meta);
+    if extra != Extra::default() {
+        store.extras.insert(step, extra);
+    }
 }

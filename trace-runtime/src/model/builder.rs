@@ -6,6 +6,7 @@ use super::entry_view::EntryView;
 use super::error::TraceError;
 use super::interner::{Interner, KnownOp};
 use super::memory::StoredMemoryEvent;
+use super::meta::{Meta, MetaTable};
 use super::new_entry::NewEntry;
 use super::runtime_call::StoredCalls;
 use super::signature::{Fact, Role, push_number, push_tensor};
@@ -41,6 +42,7 @@ pub struct TraceStoreBuilder {
     pub(super) chunks: Vec<StoredChunk>,
     pub(super) order: Vec<u32>,
     pub(super) extras: HashMap<u32, Extra>,
+    pub(super) metas: MetaTable,
     pub(super) memory: Vec<StoredMemoryEvent>,
     pub(super) calls: StoredCalls,
     pub(super) metadata: HashMap<String, String>,
@@ -71,6 +73,7 @@ impl Default for TraceStoreBuilder {
             chunks: Vec::new(),
             order: Vec::new(),
             extras: HashMap::new(),
+            metas: MetaTable::default(),
             memory: Vec::new(),
             calls: StoredCalls::default(),
             metadata: HashMap::new(),
@@ -133,7 +136,6 @@ impl TraceStoreBuilder {
         let mut extra = Extra {
             suspended_ns: entry.suspended_ns,
             pauses: entry.pauses.to_vec(),
-            meta: entry.meta.clone(),
             ..Extra::default()
         };
         let parent = row_step(entry.parent, &mut extra.parent);
@@ -142,11 +144,13 @@ impl TraceStoreBuilder {
             duration: row_duration(entry.duration_ns, &mut extra),
             signature,
             outcome: entry.outcome,
-            extra: extra != Extra::default(),
+            extra: extra != Extra::default() || !entry.meta.is_empty(),
             step: self.order.len() as u32,
             parent,
         };
-        self.append(entry.thread, row, extra)
+        let index = self.append(entry.thread, row, extra)?;
+        self.metas.insert(index as u32, Meta::from(&entry.meta));
+        Ok(index)
     }
 
     /// The finished store.
@@ -163,6 +167,7 @@ impl TraceStoreBuilder {
             chunks: self.chunks,
             order: self.order,
             extras: self.extras,
+            metas: self.metas.finished(),
             memory: self.memory,
             calls: self.calls,
             scale: TickScale::NANOSECONDS,
@@ -222,6 +227,25 @@ impl TraceStoreBuilder {
             })
     }
 
+    /// The number of a signature of another store.
+    pub(super) fn copy_signature(
+        &mut self,
+        from: &TraceStore,
+        number: u32,
+    ) -> Result<u32, TraceError> {
+        let known = &from.signatures[number as usize];
+        let first = known.first_word as usize;
+        let words = &from.words[first..first + known.word_count as usize];
+        let text = |number| from.string(number);
+        let op = Op {
+            name: text(known.operation),
+            kind: known.kind,
+            label: known.label.map(text),
+            location: known.location.map(text),
+        };
+        self.signature(op, known.device.map(text), words)
+    }
+
     pub(super) fn append(
         &mut self,
         thread: ThreadIndex,
@@ -253,7 +277,8 @@ impl TraceStoreBuilder {
         };
         let slot = self.chunks[chunk as usize].rows.len() as u32 - 1;
         self.order.push(chunk << SLOT_BITS | slot);
-        if row.extra {
+        // A row with metadata alone is marked as well.
+        if row.extra && extra != Extra::default() {
             self.extras.insert(index as u32, extra);
         }
         Ok(index)
@@ -297,7 +322,6 @@ impl TraceStoreBuilder {
         let mut extra = Extra {
             suspended_ns: view.suspended_ns(),
             pauses: entry.pauses.clone(),
-            meta: entry.meta.clone(),
             output_elements: differs(entry.output_elements, known.elements),
             memory_bytes: differs(entry.memory_bytes, known.bytes),
             duration_us: differs_us(entry.duration_us, duration_ns as f64),
@@ -314,13 +338,15 @@ impl TraceStoreBuilder {
             duration: row_duration(duration_ns, &mut extra),
             signature,
             outcome: entry.outcome,
-            extra: extra != Extra::default(),
+            extra: extra != Extra::default() || !entry.meta.is_empty(),
             step,
             parent,
         };
         self.dense &= entry.step == self.order.len();
         let thread = self.thread(entry.thread, entry.rank, None);
-        self.append(thread, row, extra).map(drop)
+        let index = self.append(thread, row, extra)?;
+        self.metas.insert(index as u32, Meta::from(&entry.meta));
+        Ok(())
     }
 }
 

@@ -16,5 +16,9 @@ pub(crate) const SEQUENCE: &str = "sequence";
 pub(crate) const PEER: &str = "peer";
 /// The tag of a send or receive; a send matches only receives of the same tag.
 pub(crate) const TAG: &str = "tag";
+/// On an op that returns before its communication is done: a number that no other op of the rank has under this key.
+pub(crate) const REQUEST: &str = "request";
+/// On an op that waits for requests: their numbers, with commas between them.
+pub(crate) const COMPLETES: &str = "completes";
 /// The rank that a collective with a root sends from or collects at.
 pub(crate) const ROOT: &str = "root";

@@ -1,11 +1,11 @@
 //! One entry of a trace, whichever storage holds it.
 
 use super::entry::RecordedTraceEntry;
+use super::meta::Meta;
 use super::signature::Role;
 use super::stored_entry::StoredEntry;
 use super::tensor_view::Tensors;
 use super::{OpKind, Outcome, Pause};
-use std::collections::BTreeMap;
 
 /// One entry, borrowed from whichever storage holds it. Cheap to copy.
 #[derive(Debug, Clone, Copy)]
@@ -234,9 +234,9 @@ impl<'a> EntryView<'a> {
     }
 
     /// The values of `meta(…)`; `None` if there are none.
-    pub fn meta(&self) -> Option<&'a BTreeMap<String, String>> {
+    pub fn meta(&self) -> Option<Meta<'a>> {
         match self.0 {
-            Held::Owned(entry) => Some(&entry.meta),
+            Held::Owned(entry) => Some(Meta::from(&entry.meta)),
             Held::Stored(entry) => entry.meta(),
         }
         .filter(|meta| !meta.is_empty())

@@ -1,15 +1,17 @@
 //! Merges the traces of the ranks of one job, once it is known how their clocks are lined up.
 
-use super::builder::TraceStoreBuilder;
-use super::entry_view::ns;
+use super::builder::{ThreadIndex, TraceStoreBuilder, row_duration, row_step, ticks};
+use super::chunk::Row;
 use super::error::{TraceError, TraceErrorKind};
 use super::memory::MemoryEvent;
+use super::meta::CopiedTexts;
 use super::runtime_call::{Launch, RuntimeCall};
-use super::store::TraceStore;
+use super::store::{Extra, TraceStore};
 use super::trace_step::TraceStep;
-use super::view::TraceView;
+use super::view::{EntryStorage as _, TraceView};
 use super::wire::metadata::{MERGE_CLOCK, START_UNIX_NS, counts_missing, of_rank};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 /// Traces whose wall clocks differ by more are not of one run, or the clocks are wrong.
 const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
@@ -181,44 +183,124 @@ fn push_entries(
     traces: &[TraceStore],
     ranks: &[Option<u32>],
     clocks: &[ClockMap],
-) -> Result<Vec<Vec<usize>>, TraceError> {
-    let mut order = Vec::with_capacity(traces.iter().map(TraceStore::len).sum());
-    for (index, trace) in traces.iter().enumerate() {
-        let mut last = i64::MIN;
-        for (entry, view) in trace.views().enumerate() {
-            // An entry without a start stays after the one before it.
-            if let Some(start) = view.start_ns() {
-                last = last.max(clocks[index].at(start));
-            }
-            order.push((last, index, entry));
+) -> Result<Vec<Vec<u32>>, TraceError> {
+    let mut sources: Vec<Source<'_>> = traces
+        .iter()
+        .zip(ranks)
+        .zip(clocks)
+        .map(|((trace, rank), clock)| Source::new(builder, trace, *rank, *clock))
+        .collect();
+    // Each trace is in the order of its starts. Of equal starts the first trace comes first.
+    let mut next: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::with_capacity(traces.len());
+    for (index, source) in sources.iter_mut().enumerate() {
+        next.extend(source.next_start().map(|start| Reverse((start, index))));
+    }
+    while let Some(Reverse((_, index))) = next.pop() {
+        let source = &mut sources[index];
+        source.copy_next(builder)?;
+        next.extend(source.next_start().map(|start| Reverse((start, index))));
+    }
+    Ok(sources.into_iter().map(|source| source.steps).collect())
+}
+
+/// One of the traces that are merged. Its names and shapes are looked up once, not for each entry.
+struct Source<'t> {
+    trace: &'t TraceStore,
+    clock: ClockMap,
+    threads: Vec<ThreadIndex>,
+    /// By signature: its number in the merged trace.
+    signatures: Vec<Option<u32>>,
+    texts: CopiedTexts,
+    /// The new steps of the entries so far.
+    steps: Vec<u32>,
+    last_start: i64,
+}
+
+impl<'t> Source<'t> {
+    fn new(
+        builder: &mut TraceStoreBuilder,
+        trace: &'t TraceStore,
+        rank: Option<u32>,
+        clock: ClockMap,
+    ) -> Source<'t> {
+        let threads = trace.threads.iter();
+        Source {
+            trace,
+            clock,
+            threads: threads
+                .map(|thread| builder.thread(thread.id, thread.rank.or(rank), None))
+                .collect(),
+            signatures: vec![None; trace.signatures.len()],
+            texts: CopiedTexts::default(),
+            steps: Vec::with_capacity(trace.len()),
+            last_start: i64::MIN,
         }
     }
-    order.sort_by_key(|&(start, ..)| start);
-    let mut steps: Vec<Vec<usize>> = traces.iter().map(|trace| vec![0; trace.len()]).collect();
-    for (step, (_, index, entry)) in order.into_iter().enumerate() {
-        let trace = &traces[index];
-        let mut copy = trace.view(entry).to_entry();
-        copy.step = step;
-        if copy.rank.is_none() {
-            copy.rank = ranks[index];
+
+    /// When its next entry begins. An entry without a start stays after the one before it.
+    fn next_start(&mut self) -> Option<i64> {
+        let entry = self.steps.len();
+        if entry >= self.trace.len() {
+            return None;
         }
-        copy.parent = copy
-            .parent
+        if let Some(start) = self.trace.entry(entry).start_ns() {
+            self.last_start = self.last_start.max(self.clock.at(start));
+        }
+        Some(self.last_start)
+    }
+
+    fn copy_next(&mut self, builder: &mut TraceStoreBuilder) -> Result<(), TraceError> {
+        let (trace, entry) = (self.trace, self.steps.len());
+        let stored = trace.entry(entry);
+        let signature = match self.signatures[stored.row.signature as usize] {
+            Some(known) => known,
+            None => {
+                let number = builder.copy_signature(trace, stored.row.signature)?;
+                self.signatures[stored.row.signature as usize] = Some(number);
+                number
+            }
+        };
+        let meta = stored.meta();
+        let known = stored.row.extra.then(|| trace.extras.get(&stored.index));
+        // The start of an entry is a whole number of nanoseconds from now on.
+        let mut extra = known.flatten().map_or_else(Extra::default, |known| Extra {
+            step: None,
+            parent: None,
+            duration_ns: None,
+            start_us: None,
+            ..known.clone()
+        });
+        let span = stored.start_ns().zip(stored.end_ns());
+        let mut duration_ns = stored.duration_ns();
+        if let Some((start, end)) = span.filter(|_| self.clock.drift != 0.0) {
+            duration_ns = self.clock.at(end).abs_diff(self.clock.at(start));
+            extra.duration_us = None;
+        }
+        let parent = stored
+            .parent()
             .and_then(|parent| trace.index_of_step(parent))
             .filter(|&parent| parent < entry)
-            .map(|parent| steps[index][parent]);
-        let clock = &clocks[index];
-        let moved = |start| clock.at(ns(start)) as f64 / 1000.0;
-        if clock.drift != 0.0
-            && let Some((start, end)) = trace.view(entry).start_ns().zip(trace.view(entry).end_ns())
-        {
-            copy.duration_us = clock.at(end).abs_diff(clock.at(start)) as f64 / 1000.0;
+            .map(|parent| self.steps[parent] as usize);
+        let step = builder.order.len();
+        let row = Row {
+            start: ticks(stored.start_ns().map(|start| self.clock.at(start))),
+            duration: row_duration(duration_ns, &mut extra),
+            signature,
+            outcome: stored.row.outcome,
+            step: row_step(Some(step), &mut extra.step),
+            parent: row_step(parent, &mut extra.parent),
+            extra: meta.is_some() || extra != Extra::default(),
+        };
+        let thread = self.threads[stored.thread as usize];
+        builder.append(thread, row, extra)?;
+        if meta.is_some() {
+            builder
+                .metas
+                .copy(step as u32, &trace.metas, stored.index, &mut self.texts);
         }
-        copy.set_start_us(copy.start_us().map(moved));
-        builder.push_owned(&copy)?;
-        steps[index][entry] = step;
+        self.steps.push(step as u32);
+        Ok(())
     }
-    Ok(steps)
 }
 
 fn push_memory(
@@ -226,7 +308,7 @@ fn push_memory(
     traces: &[TraceStore],
     ranks: &[Option<u32>],
     clocks: &[ClockMap],
-    steps: &[Vec<usize>],
+    steps: &[Vec<u32>],
 ) {
     let mut events: Vec<MemoryEvent<'_>> = Vec::new();
     for (index, trace) in traces.iter().enumerate() {
@@ -236,7 +318,8 @@ fn push_memory(
                 rank: event.rank.or(ranks[index]),
                 during: event
                     .during
-                    .and_then(|step| steps[index].get(trace.index_of_step(step)?).copied()),
+                    .and_then(|step| steps[index].get(trace.index_of_step(step)?))
+                    .map(|&step| step as usize),
                 ..event
             }
         }));
@@ -252,7 +335,7 @@ fn push_calls(
     traces: &[TraceStore],
     ranks: &[Option<u32>],
     clocks: &[ClockMap],
-    steps: &[Vec<usize>],
+    steps: &[Vec<u32>],
 ) {
     let mut order: Vec<(i64, usize, usize, RuntimeCall<'_>)> = Vec::new();
     for (index, trace) in traces.iter().enumerate() {
@@ -272,7 +355,7 @@ fn push_calls(
     }
     let step_of = |index: usize, step: usize| {
         let entry = traces[index].index_of_step(step)?;
-        steps[index].get(entry).copied()
+        steps[index].get(entry).map(|&step| step as usize)
     };
     for (start_ns, index, _, call) in order {
         let thread = builder.thread(call.thread, call.rank.or(ranks[index]), None);

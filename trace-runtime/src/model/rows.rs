@@ -3,6 +3,7 @@
 use super::builder::{ThreadIndex, TraceStoreBuilder, differs, row_duration, row_step, ticks};
 use super::chunk::{Row, SLOT_BITS};
 use super::memory::{MemoryEvent, StoredMemoryEvent};
+use super::meta::Meta;
 use super::new_entry::NewEntry;
 use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCall, StoredTarget};
 use super::store::Extra;
@@ -92,7 +93,6 @@ impl TraceStoreBuilder {
             pauses: row.pauses,
             output_elements: differs(row.output_elements, known.elements),
             memory_bytes: differs(row.memory_bytes, known.bytes),
-            meta: row.meta,
             ..Extra::default()
         };
         let packed = Row {
@@ -102,10 +102,12 @@ impl TraceStoreBuilder {
             outcome: row.outcome,
             step: row_step(Some(row.step), &mut extra.step),
             parent: row_step(row.parent, &mut extra.parent),
-            extra: extra != Extra::default(),
+            extra: extra != Extra::default() || !row.meta.is_empty(),
         };
         self.dense &= row.step == self.order.len();
-        self.append(row.thread, packed, extra).map(drop)
+        let index = self.append(row.thread, packed, extra)?;
+        self.metas.insert(index as u32, Meta::from(&row.meta));
+        Ok(())
     }
 
     /// Sorts the entries by their steps.
@@ -125,6 +127,7 @@ impl TraceStoreBuilder {
             }
         }
         self.extras = extras;
+        self.metas = self.metas.of_entries(order.iter().copied());
         self.dense = order
             .iter()
             .enumerate()
@@ -169,14 +172,14 @@ impl TraceStoreBuilder {
     /// Appends an entry and returns its index, which is its step. Like [`push`](Self::push), without
     /// looking up its names again.
     pub fn push_row(&mut self, row: NewRow) -> Result<usize, TraceError> {
-        self.push_row_with(row, BTreeMap::new())
+        self.push_row_with(row, &BTreeMap::new())
     }
 
     /// Appends an entry with metadata and returns its index, which is its step.
     pub(crate) fn push_row_with(
         &mut self,
         row: NewRow,
-        meta: BTreeMap<String, String>,
+        meta: &BTreeMap<String, String>,
     ) -> Result<usize, TraceError> {
         if row.signature.0 as usize >= self.interner.signatures.len() {
             return Err(TraceError::new(
@@ -184,10 +187,7 @@ impl TraceStoreBuilder {
                 "a row names a signature of another builder; number it with this one",
             ));
         }
-        let mut extra = Extra {
-            meta,
-            ..Extra::default()
-        };
+        let mut extra = Extra::default();
         let parent = row_step(row.parent, &mut extra.parent);
         let duration = row_duration(row.duration_ns, &mut extra);
         let packed = Row {
@@ -195,11 +195,13 @@ impl TraceStoreBuilder {
             duration,
             signature: row.signature.0,
             outcome: row.outcome,
-            extra: extra.parent.is_some() || extra.duration_ns.is_some() || !extra.meta.is_empty(),
+            extra: extra.parent.is_some() || extra.duration_ns.is_some() || !meta.is_empty(),
             step: self.order.len() as u32,
             parent,
         };
-        self.append(row.thread, packed, extra)
+        let index = self.append(row.thread, packed, extra)?;
+        self.metas.insert(index as u32, Meta::from(meta));
+        Ok(index)
     }
 
     /// Sets [`TraceView::total_duration_us`](super::TraceView::total_duration_us), for traces whose threads

@@ -20,16 +20,19 @@ impl TraceStore {
     ) -> TraceStore {
         let mut extras = HashMap::new();
         let mut order = Vec::new();
+        let mut kept: Vec<u32> = Vec::new();
         for (index, &key) in self.order.iter().enumerate().filter(|(at, _)| entry(*at)) {
             if let Some(extra) = self.extras.get(&(index as u32)) {
                 extras.insert(order.len() as u32, extra.clone());
             }
             order.push(key);
+            kept.push(index as u32);
         }
         TraceStore {
             dense: self.dense && order.len() == self.order.len(),
             order,
             extras,
+            metas: self.metas.of_entries(kept.into_iter()),
             memory: self
                 .memory
                 .iter()

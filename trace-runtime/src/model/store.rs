@@ -4,6 +4,7 @@ use super::chunk::{Chunk, Row, SLOT_BITS};
 use super::entry_view::EntryView;
 use super::interner::Signature;
 use super::memory::{MemoryEvent, StoredMemoryEvent};
+use super::meta::MetaTable;
 use super::pause::Pause;
 use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCalls, StoredTarget};
 use super::signature::Parts;
@@ -11,7 +12,7 @@ use super::stored_entry::StoredEntry;
 use super::ticks::TickScale;
 use super::trace_step::{TraceStep, sort_steps};
 use super::view::{EntryStorage, TraceView, Views, sealed};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 pub(crate) use trace_core::__engine::rows::Thread;
 
@@ -30,6 +31,7 @@ pub struct TraceStore {
     /// The keys of the rows, in the order in which ops began.
     pub(super) order: Vec<u32>,
     pub(super) extras: HashMap<u32, Extra>,
+    pub(super) metas: MetaTable,
     pub(super) memory: Vec<StoredMemoryEvent>,
     pub(super) calls: StoredCalls,
     pub(super) scale: TickScale,
@@ -60,7 +62,6 @@ pub(crate) struct Extra {
     pub(crate) pauses: Vec<Pause>,
     pub(crate) output_elements: Option<usize>,
     pub(crate) memory_bytes: Option<usize>,
-    pub(crate) meta: BTreeMap<String, String>,
 }
 
 /// The start of a row without a start.
@@ -98,6 +99,7 @@ impl TraceStore {
                 .map(|string| string.len() + size_of::<Box<str>>())
                 .sum::<usize>()
             + self.extras.capacity() * size_of::<(u32, Extra)>()
+            + self.metas.heap_bytes()
             + self.memory.capacity() * size_of::<StoredMemoryEvent>()
             + self.calls.heap_bytes()
     }

@@ -3,10 +3,10 @@
 use super::chunk::{LONG_DURATION, NO_PARENT, Row};
 use super::entry::RecordedTraceEntry;
 use super::interner::Signature;
+use super::meta::Meta;
 use super::signature::{Fact, Parts, Role};
 use super::store::{Extra, NO_START, Thread, TraceStore};
 use super::{OpKind, Outcome, Pause};
-use std::collections::BTreeMap;
 
 /// An entry of a [`TraceStore`]; convert it to an [`EntryView`](super::EntryView) to read it.
 #[derive(Debug, Clone, Copy)]
@@ -182,8 +182,12 @@ impl<'a> StoredEntry<'a> {
         self.number(Fact::BytesMoved)
     }
 
-    pub(super) fn meta(&self) -> Option<&'a BTreeMap<String, String>> {
-        self.extra().map(|extra| &extra.meta)
+    pub(super) fn meta(&self) -> Option<Meta<'a>> {
+        if self.row.extra {
+            self.store.metas.get(self.index)
+        } else {
+            None
+        }
     }
 
     pub(super) fn to_entry(self) -> RecordedTraceEntry {
@@ -243,9 +247,9 @@ impl<'a> StoredEntry<'a> {
             if !extra.pauses.is_empty() {
                 entry.pauses.clone_from(&extra.pauses);
             }
-            if !extra.meta.is_empty() {
-                entry.meta.clone_from(&extra.meta);
-            }
+        }
+        if let Some(meta) = self.meta() {
+            entry.meta = meta.to_map();
         }
         entry
     }

@@ -300,7 +300,7 @@ impl Sweep {
                 Outcome::Ok
             },
         };
-        let index = self.builder.push_row_with(new, self.collective(row))?;
+        let index = self.builder.push_row_with(new, &self.collective(row))?;
         if lane.lane != Lane::Device {
             let end = row.end;
             self.open[row.lane as usize].push(Open { end, index });

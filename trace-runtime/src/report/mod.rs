@@ -32,9 +32,10 @@ pub use text::{Colour, TextStyle, wrapped};
 use crate::analyze::findings::{Facts, HostTimes, Tables, find};
 use crate::analyze::{
     Activity, CategoryTime, CausalModel, Collective, CriticalPath, DeviceIdle, Findings, HeapRow,
-    LiveMemory, MachinePeaks, MemoryGrowth, OpOutcomes, OpRow, OpTables, RooflinePoint, StepTable,
-    Structure, UntrustedOp, activity_of, add_waiting, collectives, device_sets, heap_by_shape,
-    live_memory, memory_growth, outcomes, overhead_ns, roofline, step_table_in, too_short_to_trust,
+    Heatmap, LiveMemory, MachinePeaks, MemoryGrowth, OpOutcomes, OpRow, OpTables, RooflinePoint,
+    StepTable, Structure, UntrustedOp, activity_of, add_waiting, collectives, device_sets,
+    heap_by_shape, live_memory, memory_growth, outcomes, overhead_ns, roofline, step_table_in,
+    too_short_to_trust,
 };
 use crate::csv_text::op_csv;
 use crate::model::json_struct::json_struct;
@@ -98,6 +99,8 @@ pub struct Report {
     pub filter: Option<OpFilter>,
     /// The steps of the program's loop; empty where it marked none.
     pub steps: StepTable,
+    /// The work of each rank in each step; empty without several ranks and steps.
+    pub rank_steps: Heatmap,
     /// What each device did.
     pub activity: Activity,
     /// Why each accelerator was idle; the causes of a device add up to its idle time.
@@ -147,6 +150,7 @@ json_struct!(Report {
     optional: [
         filter,
         steps,
+        rank_steps,
         categories,
         unattributed_device_ns,
         idle,
@@ -199,6 +203,11 @@ impl Report {
         let host_times = HostTimes::of(trace, &causal, &devices, &idle_times);
         let launches = causal.launches();
         let missing = causal.missing().to_vec();
+        let rank_steps = if ranks.len() > 1 && trace.steps().len() > 1 {
+            causal.heatmap()
+        } else {
+            Heatmap::default()
+        };
         let asked = ask(&causal);
         drop(causal);
         let steps = step_table_in(trace, &idle_times, &waiting);
@@ -239,6 +248,7 @@ impl Report {
             categories: categorised.times,
             unattributed_device_ns,
             steps,
+            rank_steps,
             activity: activity_of(&devices),
             idle,
             collectives,

@@ -5,7 +5,7 @@ use super::device_sections::{devices, idle};
 use super::memory_sections::memory;
 use super::names::printable;
 use super::op_sections::{by_op, by_shape, categories, roofline};
-use super::step_sections::{slowest_step, steps};
+use super::step_sections::{ranks_by_step, slowest_step, steps};
 use super::table::{Column, Table};
 use crate::analyze::ShortNames;
 use crate::units::{count, duration, percent, prose, rate};
@@ -18,6 +18,7 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
     let others = [
         steps(report, rows),
         slowest_step(report, names, rows),
+        ranks_by_step(report, rows),
         categories(report, rows),
         devices(report, rows),
         idle(report, names, rows),

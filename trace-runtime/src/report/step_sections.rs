@@ -63,6 +63,41 @@ pub(super) fn steps(report: &Report, limit: usize) -> Table {
     cut(table, limit)
 }
 
+/// Characters for the steps, at most.
+const SHADES: usize = 40;
+
+/// A row for each rank: how much it worked in each step, compared with the others. If there are too many ranks, those
+/// with the most work.
+pub(super) fn ranks_by_step(report: &Report, limit: usize) -> Table {
+    let map = &report.rank_steps;
+    if map.steps.len() < 2 {
+        return Table::default();
+    }
+    let mut order: Vec<usize> = (0..map.ranks.len()).collect();
+    if order.len() > limit {
+        order.sort_by(|&a, &b| map.mean(b).total_cmp(&map.mean(a)));
+    }
+    let rows = order.into_iter().map(|row| {
+        vec![
+            map.ranks[row].to_string(),
+            format!("{:.2}×", map.mean(row)),
+            map.shades(row, SHADES),
+        ]
+    });
+    let table = Table {
+        title: "Work of each rank by step".to_owned(),
+        columns: vec![
+            Column::name("rank"),
+            Column::number("mean", 0),
+            Column::name("steps, first to last"),
+        ],
+        rows: rows.collect(),
+        footer: Some(map.legend()),
+        ..Table::default()
+    };
+    cut(table, limit)
+}
+
 /// What took longer in the slowest step, where that differs from the mean by more than the spread.
 pub(super) fn slowest_step(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let table = &report.steps;

@@ -4,11 +4,12 @@
 //! of the calls decides, and if that cannot be (a rank left a collective before another arrived), the times do.
 
 use crate::analyze::collective_calls::{
-    CollectiveCall, Participant, collective_calls, collective_calls_by_order, sends_and_receives,
+    CollectiveCall, Completions, Participant, collective_calls, collective_calls_by_order,
+    participants, sends_and_receives,
 };
 use crate::model::TraceView;
 use crate::model::collective_keys::{ROOT, TAG};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Sends or receives, each with its sequence number and entry.
 type Halves = Vec<(Option<u64>, u32)>;
@@ -55,25 +56,31 @@ pub(in crate::analyze) struct Meetings {
     pub(super) without_root: usize,
     /// Messages whose other side was found by its times.
     pub(super) by_time: usize,
+    /// Where ranks wait for calls that do not block.
+    pub(in crate::analyze) completions: Completions,
 }
 
 impl Meetings {
     pub(in crate::analyze) fn of<T: TraceView + ?Sized>(trace: &T) -> Meetings {
         let mut found = Meetings::default();
-        for call in collective_calls(trace) {
+        let parts = participants(trace);
+        for call in collective_calls(trace, &parts) {
             found.collective(trace, &call);
         }
-        found.messages(trace, Times::LinedUp);
+        found.messages(trace, &parts, Times::LinedUp);
+        found.completions = Completions::of(trace, &parts);
         found
     }
 
     /// The same without a look at the times, for ranks whose clocks are not lined up yet.
     pub(in crate::analyze) fn by_order<T: TraceView + ?Sized>(trace: &T) -> Meetings {
         let mut found = Meetings::default();
-        for call in collective_calls_by_order(trace) {
+        let parts = participants(trace);
+        for call in collective_calls_by_order(&parts) {
             found.collective(trace, &call);
         }
-        found.messages(trace, Times::Apart);
+        found.messages(trace, &parts, Times::Apart);
+        found.completions = Completions::of(trace, &parts);
         found
     }
 
@@ -115,20 +122,29 @@ impl Meetings {
         });
     }
 
-    fn messages<T: TraceView + ?Sized>(&mut self, trace: &T, times: Times) {
-        let halves: Vec<Half<'_>> = sends_and_receives(trace)
-            .iter()
-            .filter_map(|part| Half::of(trace, part))
+    fn messages<'a, T: TraceView + ?Sized>(
+        &mut self,
+        trace: &'a T,
+        parts: &[Participant<'a>],
+        times: Times,
+    ) {
+        let mut sides: HashMap<&str, Option<Side>> = HashMap::new();
+        let halves: Vec<Half<'_>> = sends_and_receives(parts)
+            .filter_map(|part| {
+                let name = part.name();
+                let side = *sides.entry(name).or_insert_with(|| side_of(name));
+                Some(Half::of(trace, part, side?))
+            })
             .collect();
         if halves.is_empty() {
             return;
         }
-        let ranks: BTreeSet<u32> = trace.views().filter_map(|view| view.rank()).collect();
+        let ranks = ranks_in(trace);
         if ranks.len() < 2 {
             return;
         }
         // By sender, receiver, group and tag: the sends and the receives, in order.
-        let mut pairs: BTreeMap<(u32, u32, &str, &str), [Halves; 2]> = BTreeMap::new();
+        let mut pairs: HashMap<(u32, u32, &str, &str), [Halves; 2]> = HashMap::new();
         let mut unnamed: BTreeMap<String, BTreeMap<u32, [Vec<u32>; 2]>> = BTreeMap::new();
         for one in &halves {
             let mut others = ranks.iter().copied().filter(|&rank| rank != one.rank);
@@ -145,10 +161,15 @@ impl Meetings {
             let key = (sender, receiver, one.group, one.tag);
             pairs.entry(key).or_default()[one.side as usize].push((one.sequence, one.entry));
         }
-        for [mut sends, mut receives] in pairs.into_values() {
-            let numbered = |list: &[(Option<u64>, u32)]| {
-                let numbers: BTreeSet<u64> = list.iter().filter_map(|one| one.0).collect();
-                numbers.len() == list.len()
+        let mut pairs: Vec<_> = pairs.into_iter().collect();
+        pairs.sort_unstable_by_key(|pair| pair.0);
+        for (_, [mut sends, mut receives]) in pairs {
+            let numbered = |list: &[(Option<u64>, u32)]| match list {
+                [(number, _)] => number.is_some(),
+                _ => {
+                    let numbers: BTreeSet<u64> = list.iter().filter_map(|one| one.0).collect();
+                    numbers.len() == list.len()
+                }
             };
             if numbered(&sends) && numbered(&receives) {
                 self.by_number(&mut sends, &mut receives);
@@ -229,6 +250,18 @@ fn message(send: u32, receive: u32) -> Meeting {
     }
 }
 
+/// The ranks of a trace.
+fn ranks_in<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<u32> {
+    let mut ranks = BTreeSet::new();
+    let mut seen = HashSet::new();
+    for rank in trace.views().filter_map(|view| view.rank()) {
+        if seen.insert(rank) {
+            ranks.insert(rank);
+        }
+    }
+    ranks
+}
+
 /// The median over calls of how far apart both sides are: at their starts or at their ends, whichever is nearer.
 fn distance<T: TraceView + ?Sized>(trace: &T, sends: &[u32], receives: &[u32]) -> u64 {
     let mut apart: Vec<u64> = sends
@@ -279,8 +312,9 @@ fn root_entry<T: TraceView + ?Sized>(trace: &T, entries: &[usize]) -> Option<u32
     Some(*root as u32)
 }
 
+/// A side of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Send = 0,
     Receive = 1,
 }
@@ -300,23 +334,23 @@ struct Half<'a> {
 }
 
 impl<'a> Half<'a> {
-    fn of<T: TraceView + ?Sized>(trace: &'a T, part: &Participant<'a>) -> Option<Half<'a>> {
+    fn of<T: TraceView + ?Sized>(trace: &'a T, part: &Participant<'a>, side: Side) -> Half<'a> {
         let name = part.name();
         let view = trace.view(part.index);
         let tag = view.meta().and_then(|meta| meta.get(TAG));
-        Some(Half {
+        Half {
             entry: part.index as u32,
             rank: part.rank,
-            side: side_of(name)?,
+            side,
             peer: part.facts.peer,
             group: part.facts.group.unwrap_or(""),
-            tag: tag.map_or("", |tag| tag.trim()),
+            tag: tag.map_or("", str::trim),
             sequence: part.facts.sequence,
             channel: match part.facts.peer {
                 Some(_) => String::new(),
                 None => channel(name),
             },
-        })
+        }
     }
 }
 
@@ -329,7 +363,8 @@ fn channel(name: &str) -> String {
     name
 }
 
-fn side_of(name: &str) -> Option<Side> {
+/// The side that the name of an op is about.
+pub(super) fn side_of(name: &str) -> Option<Side> {
     let name = name.to_lowercase();
     let receives = name.contains("recv") || name.contains("receive");
     match (name.contains("send"), receives) {

@@ -13,7 +13,10 @@
 //! names of runtime calls are recognised by their parts, and what a trace lacks is in [`CausalModel::missing`].
 
 mod call;
+mod caused_waits;
+mod communication_calls;
 mod critical_path;
+mod dependencies;
 mod edge;
 mod host_work;
 mod idle;
@@ -36,7 +39,10 @@ mod wait_state;
 mod what_if;
 mod work;
 
+pub(crate) use caused_waits::CausedWaits;
+pub(crate) use communication_calls::{CallKind, CollectiveKind, CommunicationCalls};
 pub use critical_path::{CriticalOp, CriticalPath, Crossed, PathStep};
+pub(crate) use dependencies::Dependencies;
 pub(crate) use host_work::DeviceWait;
 pub(crate) use idle::IdleTimes;
 pub use idle::{DeviceIdle, IdleCause, IdleClass, StreamIdle};
@@ -56,7 +62,7 @@ use call::Calls;
 use edge::{Edge, Found};
 use lane::Lanes;
 use longest_chain::Link;
-pub(in crate::analyze) use meeting::{Meeting, MeetingClass, Meetings};
+pub(in crate::analyze) use meeting::{MeetingClass, Meetings};
 use piece::Piece;
 use rank::RankWait;
 use std::collections::HashMap;
@@ -138,7 +144,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         thread::backward(trace, &lanes, &pieces, &mut found);
         let meetings = Meetings::of(trace);
         let (rank_edges, edge_lanes) = (found.edges.len(), found.lanes);
-        let rank_waits = rank::meetings(trace, &lanes, &meetings.all, &mut found);
+        let rank_waits = rank::meetings(trace, &lanes, &meetings, &mut found);
         wait::mark(&mut pieces, &found.waits);
         piece::fill_steps(&mut pieces, &lanes, trace.steps());
         for lane in &mut pieces {

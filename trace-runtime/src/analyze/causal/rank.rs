@@ -1,9 +1,12 @@
 //! What ranks wait for: at a collective for the last one or for the root, at a receive for the send, at a send for the
 //! receive. The definitions are those of Scalasca.
+//!
+//! A call that does not block is there from its start on, and its rank waits in the op that completes it: a receive that
+//! was asked for early makes no one wait, and a wait that comes late finds the message there.
 
 use super::edge::Found;
 use super::lane::Lanes;
-use super::meeting::{Meeting, MeetingClass};
+use super::meeting::{Meeting, MeetingClass, Meetings};
 use super::wait::{Wait, WaitFor};
 use crate::analyze::forest::NONE;
 use crate::model::TraceView;
@@ -56,69 +59,129 @@ pub(super) struct RankWait {
     pub(super) class: WaitClass,
     /// Index of the wait in the model.
     pub(super) wait: u32,
-    /// The entry that waits.
+    /// Index of the meeting.
+    pub(super) meeting: u32,
+    /// The entry that waits: the call, or the op that waits for it if the call does not block.
     pub(super) entry: u32,
-    /// The entry of the other rank, which began later.
+    /// The call of the other rank, which began later.
     pub(super) late: u32,
 }
 
-/// The part of one rank in a meeting.
+/// The part of one rank in a meeting. A call that does not block arrives when it begins; its rank waits in another op.
 #[derive(Debug, Clone, Copy)]
-struct Part {
-    entry: u32,
-    rank: u32,
-    lane: u32,
-    start: i64,
-    end: i64,
+pub(super) struct Part {
+    /// The call.
+    pub(super) call: u32,
+    pub(super) rank: u32,
+    /// The lane of the call, and when it began there.
+    pub(super) from_lane: u32,
+    pub(super) arrived: i64,
+    /// The entry that waits, its lane, start and end.
+    pub(super) entry: u32,
+    pub(super) lane: u32,
+    pub(super) start: i64,
+    pub(super) end: i64,
+}
+
+impl Part {
+    pub(super) fn of<T: TraceView + ?Sized>(
+        trace: &T,
+        lanes: &Lanes<'_>,
+        meetings: &Meetings,
+        call: u32,
+    ) -> Option<Part> {
+        let view = trace.view(call as usize);
+        let (rank, from_lane) = (view.rank()?, lanes.of_entry(call as usize)?);
+        let arrived = view.start_ns()?;
+        let entry = meetings.completions.wait_of(call);
+        let waits = trace.view(entry as usize);
+        Some(Part {
+            call,
+            rank,
+            from_lane,
+            arrived,
+            entry,
+            lane: lanes.of_entry(entry as usize)?,
+            start: waits.start_ns()?,
+            end: waits.end_ns()?,
+        })
+    }
 }
 
 /// Waits and edges of all meetings.
 pub(super) fn meetings<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,
-    meetings: &[Meeting],
+    meetings: &Meetings,
     found: &mut Found,
 ) -> Vec<RankWait> {
     let mut rules = Rules {
         found,
         waits: Vec::new(),
+        meeting: 0,
     };
+    let first = rules.found.waits.len();
     let mut parts = Vec::new();
-    for meeting in meetings {
+    for (number, meeting) in (0..).zip(&meetings.all) {
         parts.clear();
-        parts.extend(meeting.entries.iter().filter_map(|&entry| {
-            let view = trace.view(entry as usize);
-            Some(Part {
-                entry,
-                rank: view.rank()?,
-                lane: lanes.of_entry(entry as usize)?,
-                start: view.start_ns()?,
-                end: view.end_ns()?,
-            })
-        }));
+        let calls = meeting.entries.iter();
+        parts.extend(calls.filter_map(|&call| Part::of(trace, lanes, meetings, call)));
         if parts.len() == meeting.entries.len() {
+            rules.meeting = number;
             rules.meet(meeting, &parts);
         }
     }
-    rules.waits
+    let mut waits = rules.waits;
+    divide(&mut waits, &mut found.waits, first);
+    waits
+}
+
+/// One op may wait for several requests. It waits for the one that comes first, then from there on for the next.
+fn divide(waits: &mut Vec<RankWait>, times: &mut Vec<Wait>, first: usize) {
+    let mut order: Vec<u32> = (0..waits.len() as u32).collect();
+    order.sort_unstable_by_key(|&wait| {
+        let wait = &waits[wait as usize];
+        (wait.entry, times[wait.wait as usize].end, wait.wait)
+    });
+    let mut several = false;
+    for pair in order.windows(2) {
+        let (before, wait) = (&waits[pair[0] as usize], &waits[pair[1] as usize]);
+        if before.entry == wait.entry {
+            let until = times[before.wait as usize].end;
+            let time = &mut times[wait.wait as usize];
+            time.start = time.start.max(until);
+            several = true;
+        }
+    }
+    if !several {
+        return;
+    }
+    waits.retain(|wait| {
+        let time = &times[wait.wait as usize];
+        time.start < time.end
+    });
+    let kept: Vec<Wait> = waits.iter().map(|wait| times[wait.wait as usize]).collect();
+    times.truncate(first);
+    times.extend(kept);
+    for (number, wait) in (first as u32..).zip(waits) {
+        wait.wait = number;
+    }
 }
 
 struct Rules<'f> {
     found: &'f mut Found,
     waits: Vec<RankWait>,
+    meeting: u32,
 }
 
 impl Rules<'_> {
     fn meet(&mut self, meeting: &Meeting, parts: &[Part]) {
-        let root = parts.iter().find(|part| Some(part.entry) == meeting.root);
+        let root = parts.iter().find(|part| Some(part.call) == meeting.root);
         match (meeting.class, root, parts) {
             (MeetingClass::FromRoot, Some(root), _) => {
-                for part in parts.iter().filter(|part| part.entry != root.entry) {
+                for part in parts.iter().filter(|part| part.call != root.call) {
                     self.wait(WaitClass::LateBroadcast, part, root);
-                    if root.start <= part.end {
-                        let at = part.start.max(root.start);
-                        self.found.edge(root.lane, root.start, part.lane, at);
-                    }
+                    self.depends(part, root);
                 }
             }
             (MeetingClass::ToRoot, Some(root), _) => self.wait_at_root(root, parts),
@@ -130,15 +193,17 @@ impl Rules<'_> {
 
     /// Everyone waits for the last one.
     fn all(&mut self, class: WaitClass, parts: &[Part]) {
-        let Some(last) = parts.iter().max_by_key(|part| part.start) else {
+        let Some(last) = parts.iter().max_by_key(|part| part.arrived) else {
             return;
         };
         let meeting = self.found.meeting_point();
         for part in parts {
-            self.found.edge(part.lane, part.start, meeting, last.start);
+            self.found
+                .edge(part.from_lane, part.arrived, meeting, last.arrived);
             // Clocks that differ may show a rank that left before the last one came.
-            if last.start <= part.end {
-                self.found.edge(meeting, last.start, part.lane, last.start);
+            if last.arrived <= part.end {
+                let at = last.arrived.max(part.start);
+                self.found.edge(meeting, last.arrived, part.lane, at);
             }
             self.wait(class, part, last);
         }
@@ -146,15 +211,15 @@ impl Rules<'_> {
 
     /// The root waits for the last one.
     fn wait_at_root(&mut self, root: &Part, parts: &[Part]) {
-        let others = parts.iter().filter(|part| part.entry != root.entry);
-        let Some(last) = others.clone().max_by_key(|part| part.start) else {
+        let others = parts.iter().filter(|part| part.call != root.call);
+        let Some(last) = others.clone().max_by_key(|part| part.arrived) else {
             return;
         };
         self.wait(WaitClass::EarlyReduce, root, last);
-        let at = root.start.max(last.start);
+        let at = root.start.max(last.arrived);
         if at <= root.end {
             for part in others {
-                self.found.edge(part.lane, part.start, root.lane, at);
+                self.found.edge(part.from_lane, part.arrived, root.lane, at);
             }
         }
     }
@@ -162,31 +227,36 @@ impl Rules<'_> {
     /// A receive waits until its send has begun; a send that is still under way when its receive begins waited for
     /// that.
     fn message(&mut self, send: &Part, receive: &Part) {
-        if receive.start < send.start && send.start <= receive.end {
+        if receive.start < send.arrived && send.arrived <= receive.end {
             self.wait(WaitClass::LateSender, receive, send);
         }
-        if send.start < receive.start && receive.start < send.end {
+        if send.start < receive.arrived && receive.arrived < send.end {
             self.wait(WaitClass::LateReceiver, send, receive);
-            self.found
-                .edge(receive.lane, receive.start, send.lane, receive.start);
+            self.depends(send, receive);
         }
-        if send.start <= receive.end {
-            let at = send.start.max(receive.start);
-            self.found.edge(send.lane, send.start, receive.lane, at);
+        self.depends(receive, send);
+    }
+
+    /// A part cannot end before another one has begun.
+    fn depends(&mut self, part: &Part, on: &Part) {
+        if on.arrived <= part.end {
+            let at = part.start.max(on.arrived);
+            self.found.edge(on.from_lane, on.arrived, part.lane, at);
         }
     }
 
-    /// From the start of `part` to that of `late`, but not past the end of `part`.
+    /// From the start of `part` to the arrival of `late`, but not past the end of `part`.
     fn wait(&mut self, class: WaitClass, part: &Part, late: &Part) {
-        let end = late.start.min(part.end);
+        let end = late.arrived.min(part.end);
         if part.start >= end {
             return;
         }
         self.waits.push(RankWait {
             class,
             wait: self.found.waits.len() as u32,
+            meeting: self.meeting,
             entry: part.entry,
-            late: late.entry,
+            late: late.call,
         });
         self.found.waits.push(Wait {
             lane: part.lane,

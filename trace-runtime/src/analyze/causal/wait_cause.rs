@@ -6,6 +6,7 @@
 
 use super::CausalModel;
 use super::piece::Piece;
+use super::rank::RankWait;
 use super::wait_state::Blame;
 use crate::analyze::forest::NONE;
 use crate::analyze::intervals::add_ns;
@@ -43,7 +44,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
             let (Some(own_row), Some(late_row)) = (rows.get(&rank), rows.get(&late)) else {
                 continue;
             };
-            let since = last_met.of_pair(self, wait.entry, rank, wait.late, late);
+            let since = last_met.of_pair(self, wait, rank, late);
             let start_of = |entry: u32| {
                 let view = self.trace.view(entry as usize);
                 view.start_ns().unwrap_or(0)
@@ -202,13 +203,13 @@ impl LastMet {
     fn of<T: TraceView + ?Sized>(model: &CausalModel<'_, T>) -> LastMet {
         let mut of_rank: BTreeMap<u32, Vec<(i64, u32)>> = BTreeMap::new();
         let mut parts = Vec::with_capacity(model.meetings.all.len());
+        let completions = &model.meetings.completions;
         for (number, meeting) in (0..).zip(&model.meetings.all) {
             let mut part: Vec<(u32, i64)> = Vec::with_capacity(meeting.entries.len());
             for &entry in &meeting.entries {
-                let view = model.trace.view(entry as usize);
-                let rank = view.rank().unwrap_or(0);
-                part.push((rank, view.end_ns().unwrap_or(0)));
-                let start = view.start_ns().unwrap_or(0);
+                let rank = model.rank_of(entry);
+                let (start, end) = completions.span(model.trace, entry).unwrap_or((0, 0));
+                part.push((rank, end));
                 of_rank.entry(rank).or_default().push((start, number));
             }
             part.sort_unstable();
@@ -225,22 +226,23 @@ impl LastMet {
     fn of_pair<T: TraceView + ?Sized>(
         &self,
         model: &CausalModel<'_, T>,
-        entry: u32,
+        wait: &RankWait,
         rank: u32,
-        late: u32,
         late_rank: u32,
     ) -> (i64, i64) {
         let start = |entry: u32| {
             let view = model.trace.view(entry as usize);
             view.start_ns().unwrap_or(0)
         };
-        let (own_start, late_start) = (start(entry), start(late));
+        let (own_start, late_start) = (start(wait.entry), start(wait.late));
         let all = self.of_rank.get(&rank).map_or(&[][..], Vec::as_slice);
         let before = all.partition_point(|&(start, _)| start < own_start);
         let found = all[..before]
             .iter()
             .rev()
             .take(MEETINGS_BACK)
+            // A call that does not block began before the op that waits for it.
+            .filter(|&&(_, number)| number != wait.meeting)
             .find_map(|&(_, number)| {
                 let parts = &self.parts[number as usize];
                 let end_of = |rank: u32| {

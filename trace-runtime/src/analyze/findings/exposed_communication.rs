@@ -95,9 +95,7 @@ impl Exposed {
                 let key = (view.rank(), view.operation());
                 spans.entry(key).or_default().push(span);
                 let named = view.meta().and_then(|meta| meta.get(COLLECTIVE));
-                let known = collectives
-                    .entry(view.operation())
-                    .or_insert(named.map(String::as_str));
+                let known = collectives.entry(view.operation()).or_insert(named);
                 *known = known.filter(|&known| named.is_some_and(|named| named == known));
             }
         }

@@ -1,7 +1,7 @@
 //! What the rules look at: the tables of a trace, and the time that counts.
 
 use super::super::categories::Categorised;
-use super::super::causal::{CausalModel, IdleTimes, LaunchSummary};
+use super::super::causal::{CausalModel, CausedWaits, IdleTimes, LaunchSummary};
 use super::super::collectives::Collective;
 use super::super::device_activity::DeviceSets;
 use super::super::grouping::Grouping;
@@ -18,6 +18,7 @@ use super::idle::{IdleTime, idle_times};
 use super::synchronisations::run_dry_ns;
 use super::windows::Windows;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
+use crate::model::wire::metadata::{STAGE, of_rank};
 use crate::model::{OpKind, TraceStep, TraceView};
 use crate::units::{percent, shapes};
 use std::collections::{BTreeMap, HashSet};
@@ -61,6 +62,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) steps: Vec<TraceStep>,
     /// The time for which devices work on steps after their end on the host, if that is long.
     pub(crate) overrun_ns: u64,
+    /// The waiting that each rank caused on others, most first.
+    pub(crate) caused: Vec<CausedWaits>,
+    /// The pipeline stage of each rank that has one.
+    pub(crate) stages: BTreeMap<u32, String>,
     /// Host ops of the kind `io`.
     input_ops: HashSet<String>,
     names: ShortNames,
@@ -74,6 +79,7 @@ pub(crate) struct HostTimes {
     run_dry: Vec<(String, u64)>,
     allocating: Vec<(String, u64)>,
     host_ops: Vec<(String, u64)>,
+    caused: Vec<CausedWaits>,
 }
 
 impl HostTimes {
@@ -89,6 +95,7 @@ impl HostTimes {
         HostTimes {
             run_dry: run_dry_ns(&model.device_waits(), &idle),
             allocating: allocating_ns(trace, &idle),
+            caused: model.caused_waits(),
             idle,
             host_ops,
             windows,
@@ -114,6 +121,7 @@ impl<'a> Facts<'a> {
             run_dry,
             allocating,
             mut host_ops,
+            caused,
         } = host_times;
         if windows.is_empty() {
             // Without start times, self times have to do.
@@ -134,6 +142,8 @@ impl<'a> Facts<'a> {
             allocating,
             steps,
             overrun_ns,
+            caused,
+            stages: stages(trace, &windows),
             input_ops: input_ops(trace),
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,
@@ -242,6 +252,18 @@ impl<'a> Facts<'a> {
 
 pub(super) fn mean(sum: u64, count: usize) -> u64 {
     sum.checked_div(count as u64).unwrap_or(0)
+}
+
+/// The pipeline stage of each rank whose metadata have one.
+fn stages<T: TraceView + ?Sized>(
+    trace: &T,
+    ranks: &BTreeMap<Option<u32>, Intervals>,
+) -> BTreeMap<u32, String> {
+    let stage = |rank: u32| trace.metadata().get(&of_rank(rank, STAGE)).cloned();
+    let ranks = ranks.keys().flatten();
+    ranks
+        .filter_map(|&rank| Some((rank, stage(rank)?)))
+        .collect()
 }
 
 /// The names of the ops of the kind `io`.

@@ -2,16 +2,23 @@
 
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
+use crate::analyze::causal::CausedWaits;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::units::percent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.03;
+/// Fewer steps do not show what is usual.
+const LEAST_STEPS: usize = 3;
+/// A rank that caused more than this share of its waiting in one step was slow once.
+const ONE_STEP: f64 = 0.7;
 
-/// The device or rank that the others wait for.
+/// The device, rank or stage that the others wait for.
 pub(super) struct Straggler {
     name: String,
+    /// The op in which it takes longer, if that is most of it.
+    because: Option<String>,
     /// The mean time for which the others wait.
     pub(super) cost_ns: u64,
     /// The time of each other, in which it waits.
@@ -34,8 +41,11 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .iter()
         .map(|(name, ns)| facts.part(name, *ns))
         .collect();
+    let because = found.because.map_or_else(String::new, |op| {
+        format!(", mostly because of {}", facts.name(&op))
+    });
     finding.sentence = format!(
-        "{} is the slowest: the others wait for it {} of the time",
+        "{} is the slowest: the others wait for it {} of the time{because}",
         found.name,
         percent(finding.share)
     );
@@ -48,38 +58,135 @@ pub(super) fn straggler(facts: &Facts<'_>) -> Option<Straggler> {
     (facts.share(found.cost_ns) >= LEAST).then_some(found)
 }
 
-/// By the waits at collectives: the rank that waits least is the one that arrives last.
+/// The rank that caused more than half of all waiting; else the one that arrives last at collectives, if it is always
+/// the same.
 fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
+    let total = facts.caused.iter().map(|one| one.ns).saturating_sum();
+    if let Some(first) = facts.caused.first() {
+        // The finding about slow steps names it.
+        if in_one_step(facts, first) {
+            return None;
+        }
+        if let Some(stage) = of_stages(facts, first, total) {
+            return Some(stage);
+        }
+        let last = last_to_arrive(facts);
+        if first.ns.saturating_mul(2) > total
+            && last.as_ref().is_none_or(|last| last.rank != first.rank)
+        {
+            return Some(causer(facts, first));
+        }
+    }
+    let last = last_to_arrive(facts)?;
+    // Ranks that take turns in being late have no straggler.
+    if last.waited_ns.saturating_mul(2) > last.cost_ns {
+        return None;
+    }
+    let caused = facts.caused.iter().find(|one| one.rank == last.rank);
+    Some(Straggler {
+        name: rank_name(facts, last.rank),
+        because: caused.and_then(main_op),
+        cost_ns: last.cost_ns,
+        others: last
+            .others
+            .into_iter()
+            .map(|(rank, ns)| (rank_name(facts, rank), ns))
+            .collect(),
+        section: "Collectives across ranks",
+    })
+}
+
+/// A rank that others wait for, directly or because it made others late.
+fn causer(facts: &Facts<'_>, caused: &CausedWaits) -> Straggler {
+    let others = facts.windows.keys().flatten().count().saturating_sub(1);
+    Straggler {
+        name: rank_name(facts, caused.rank),
+        because: main_op(caused),
+        cost_ns: mean(caused.ns, others.max(1)),
+        others: Vec::new(),
+        section: section(facts),
+    }
+}
+
+/// The pipeline stage that caused most of the waiting, if not one rank of it did.
+fn of_stages(facts: &Facts<'_>, first: &CausedWaits, total: u64) -> Option<Straggler> {
+    let ranks = facts.windows.keys().flatten().count();
+    if facts.stages.len() < ranks {
+        return None;
+    }
+    let mut by_stage: BTreeMap<&str, u64> = BTreeMap::new();
+    for one in &facts.caused {
+        if let Some(stage) = facts.stages.get(&one.rank) {
+            add_ns(by_stage.entry(stage).or_default(), one.ns);
+        }
+    }
+    let (&stage, &ns) = by_stage.iter().max_by_key(|one| one.1)?;
+    let members = facts.stages.values().filter(|one| *one == stage).count();
+    if ns.saturating_mul(2) <= total || first.ns as f64 > 0.9 * ns as f64 || members == ranks {
+        return None;
+    }
+    Some(Straggler {
+        name: format!("stage {stage}"),
+        because: main_op(first),
+        cost_ns: mean(ns, ranks - members),
+        others: Vec::new(),
+        section: section(facts),
+    })
+}
+
+/// True if most of the waiting was in one of several steps.
+fn in_one_step(facts: &Facts<'_>, caused: &CausedWaits) -> bool {
+    let numbers: BTreeSet<u64> = facts.steps.iter().map(|step| step.number).collect();
+    let in_step = caused.step.map_or(0, |step| step.1);
+    numbers.len() >= LEAST_STEPS && in_step as f64 > ONE_STEP * caused.ns as f64
+}
+
+fn main_op(caused: &CausedWaits) -> Option<String> {
+    let (op, ns) = &caused.op;
+    (ns.saturating_mul(2) > caused.ns).then(|| op.clone())
+}
+
+fn section(facts: &Facts<'_>) -> &'static str {
+    if facts.tables.collectives.is_empty() {
+        "Work of each rank by step"
+    } else {
+        "Collectives across ranks"
+    }
+}
+
+fn rank_name(facts: &Facts<'_>, rank: u32) -> String {
+    let mut devices = facts.tables.devices.iter();
+    let of_rank = devices.find(|one| one.rank == Some(rank) && one.is_accelerator());
+    match of_rank {
+        Some(device) => format!("{} of rank {rank}", device.device),
+        None => format!("rank {rank}"),
+    }
+}
+
+/// The rank that waits least at collectives, because it arrives last.
+struct LastToArrive {
+    rank: u32,
+    waited_ns: u64,
+    /// The mean wait of the others, and each of them.
+    cost_ns: u64,
+    others: Vec<(u32, u64)>,
+}
+
+fn last_to_arrive(facts: &Facts<'_>) -> Option<LastToArrive> {
     let mut waits: BTreeMap<u32, u64> = BTreeMap::new();
     for (rank, ns) in facts.tables.collectives.iter().flat_map(|one| &one.wait_ns) {
         add_ns(waits.entry(*rank).or_default(), *ns);
     }
-    let (&last, &shortest) = waits.iter().min_by_key(|wait| wait.1)?;
-    let others: Vec<(u32, u64)> = waits.into_iter().filter(|wait| wait.0 != last).collect();
-    let cost_ns = mean(
-        others.iter().map(|wait| wait.1).saturating_sum(),
-        others.len(),
-    );
-    // Ranks that take turns in being late have no straggler.
-    if shortest.saturating_mul(2) > cost_ns {
-        return None;
-    }
-    let name = |rank: u32| {
-        let mut devices = facts.tables.devices.iter();
-        let of_rank = devices.find(|one| one.rank == Some(rank) && one.is_accelerator());
-        match of_rank {
-            Some(device) => format!("{} of rank {rank}", device.device),
-            None => format!("rank {rank}"),
-        }
-    };
-    Some(Straggler {
-        name: name(last),
-        cost_ns,
-        others: others
-            .into_iter()
-            .map(|(rank, ns)| (name(rank), ns))
-            .collect(),
-        section: "Collectives across ranks",
+    let (&rank, &waited_ns) = waits.iter().min_by_key(|wait| wait.1)?;
+    let others: Vec<(u32, u64)> = waits.into_iter().filter(|wait| wait.0 != rank).collect();
+    Some(LastToArrive {
+        rank,
+        waited_ns,
+        cost_ns: mean(
+            others.iter().map(|wait| wait.1).saturating_sum(),
+            others.len(),
+        ),
+        others,
     })
 }
 
@@ -118,6 +225,7 @@ fn of_devices(facts: &Facts<'_>) -> Option<Straggler> {
     }
     Some(Straggler {
         name: slowest.device.clone(),
+        because: None,
         cost_ns,
         others,
         section: "Devices",

@@ -94,7 +94,7 @@ impl Args {
     /// True if the event has the times and the `meta` of the entry without loss.
     fn is_exact(&self, at: Spot, view: &EntryView<'_>) -> bool {
         let place = at.place;
-        let printable = |meta: (&String, &String)| is_printable(meta.0) && is_printable(meta.1);
+        let printable = |meta: (&str, &str)| is_printable(meta.0) && is_printable(meta.1);
         let starts_there =
             |start| self.origin_ns.checked_add_unsigned(place.start_ns) == Some(start);
         view.start_ns().is_none_or(starts_there)

@@ -1,8 +1,8 @@
 //! The debug annotations of a slice in a Perfetto trace, with strings by number.
 
 use super::packets::{Packets, Pool};
-use super::protobuf::Message;
 use crate::export::json_text::shapes;
+use crate::export::protobuf::Message;
 use crate::model::pause::pauses_text;
 use crate::model::{EntryView, Outcome, Tensors};
 use std::io::Write;

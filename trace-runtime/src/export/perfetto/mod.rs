@@ -3,7 +3,6 @@
 mod annotations;
 mod handoffs;
 mod packets;
-mod protobuf;
 
 use super::Exporter;
 use super::memory_curve::{OUTPUTS, OutputBytes, Sample, allocated};

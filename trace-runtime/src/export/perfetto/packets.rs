@@ -2,8 +2,8 @@
 //!
 //! The numbers are those of Perfetto's public protocol (`protos/perfetto/trace`).
 
-use super::protobuf::Message;
 use crate::export::json_text::without_controls;
+use crate::export::protobuf::Message;
 use std::collections::HashMap;
 use std::io::{self, Write};
 

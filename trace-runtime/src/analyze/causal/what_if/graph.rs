@@ -5,6 +5,7 @@ use super::super::edge::Found;
 use super::super::lane::LaneKind;
 use super::super::meeting::MeetingClass;
 use super::super::piece::Piece;
+use super::super::rank::Part;
 use super::replay::Replay;
 use crate::model::TraceView;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,17 +27,18 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         let unconnected = self.unconnected_lanes();
         let mut together = BTreeSet::new();
         let mut meetings = Found::default();
+        let mut parts: Vec<Part> = Vec::new();
         for meeting in &self.meetings.all {
-            let parts: Vec<Part> = meeting
-                .entries
-                .iter()
-                .filter_map(|&entry| self.part(entry))
-                .collect();
+            let calls = meeting.entries.iter();
+            parts.clear();
+            parts.extend(
+                calls.filter_map(|&call| Part::of(self.trace, &self.lanes, &self.meetings, call)),
+            );
             if parts.len() < meeting.entries.len() {
                 continue;
             }
-            let latest = parts.iter().map(|part| part.start).max().unwrap_or(0);
-            let first = parts.iter().map(|part| part.start).min().unwrap_or(0);
+            let latest = parts.iter().map(|part| part.arrived).max().unwrap_or(0);
+            let first = parts.iter().map(|part| part.arrived).min().unwrap_or(0);
             let begin_together = latest.abs_diff(first) <= TOGETHER_NS
                 && meeting.entries.len() > 1
                 && parts
@@ -45,10 +47,11 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
             if begin_together {
                 let point = found.meeting_point();
                 for part in &parts {
-                    together.insert(part.entry);
+                    together.insert(part.call);
                     let lanes = unconnected.get(&part.rank);
+                    let span = (part.start, part.end);
                     for &lane in lanes.map_or(&[part.lane][..], Vec::as_slice) {
-                        if let Some(end) = last_end(&self.pieces[lane as usize], part) {
+                        if let Some(end) = last_end(&self.pieces[lane as usize], span) {
                             found.edge(lane, end, point, latest);
                         }
                     }
@@ -73,17 +76,6 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
             self.first_start,
         );
         (replay.with_unknown_waits(together), !unconnected.is_empty())
-    }
-
-    fn part(&self, entry: u32) -> Option<Part> {
-        let view = self.trace.view(entry as usize);
-        Some(Part {
-            entry,
-            rank: view.rank()?,
-            lane: self.lanes.of_entry(entry as usize)?,
-            start: view.start_ns()?,
-            end: view.end_ns()?,
-        })
     }
 
     /// Lanes of ranks that have communication on a lane of its own and nothing in the trace that connects their
@@ -129,15 +121,9 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
                 if !starts || !piece.is_work() || together.contains(&piece.node) {
                     continue;
                 }
-                let part = Part {
-                    entry: piece.node,
-                    rank: 0,
-                    lane,
-                    start: piece.start,
-                    end: piece.end,
-                };
+                let span = (piece.start, piece.end);
                 for &other in lanes.iter().filter(|&&other| other != lane) {
-                    if let Some(end) = last_end(&self.pieces[other as usize], &part) {
+                    if let Some(end) = last_end(&self.pieces[other as usize], span) {
                         found.edge(other, end, lane, piece.start);
                     }
                 }
@@ -146,61 +132,50 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     }
 }
 
-/// One entry of a meeting.
-#[derive(Debug, Clone, Copy)]
-struct Part {
-    entry: u32,
-    rank: u32,
-    lane: u32,
-    start: i64,
-    end: i64,
-}
-
-/// When the work of a lane that came before `part` ended; never after the start of `part`.
-fn last_end(pieces: &[Piece], part: &Part) -> Option<i64> {
-    let began = pieces.partition_point(|piece| piece.start < part.start);
+/// When the work of a lane that came before a stretch of another one ended; never after the start of that.
+fn last_end(pieces: &[Piece], (start, end): (i64, i64)) -> Option<i64> {
+    let began = pieces.partition_point(|piece| piece.start < start);
     let before = |piece: &&Piece| {
-        let overlap = piece.end.saturating_sub(part.start).max(0);
-        let shorter = piece.length().min(part.end.abs_diff(part.start));
+        let overlap = piece.end.saturating_sub(start).max(0);
+        let shorter = piece.length().min(end.abs_diff(start));
         piece.is_work() && overlap as f64 <= OVERLAP * shorter as f64
     };
     let last = pieces[..began].iter().rev().take(3).find(before)?;
-    Some(last.end.min(part.start))
+    Some(last.end.min(start))
 }
 
 /// Edges of a meeting whose parts begin when their ranks arrive.
 fn meet(class: MeetingClass, root: Option<u32>, parts: &[Part], latest: i64, found: &mut Found) {
-    let root = parts.iter().find(|part| Some(part.entry) == root);
+    let root = parts.iter().find(|part| Some(part.call) == root);
+    let mut depends = |part: &Part, on: &Part, at: i64| {
+        let at = at.max(part.start);
+        if at <= part.end {
+            found.edge(on.from_lane, on.arrived, part.lane, at);
+        }
+    };
     match (class, root, parts) {
         (MeetingClass::FromRoot, Some(root), _) => {
-            for part in parts.iter().filter(|part| part.entry != root.entry) {
-                if root.start <= part.end {
-                    found.edge(root.lane, root.start, part.lane, part.start.max(root.start));
-                }
+            for part in parts.iter().filter(|part| part.call != root.call) {
+                depends(part, root, root.arrived);
             }
         }
         (MeetingClass::ToRoot, Some(root), _) => {
-            for part in parts.iter().filter(|part| part.entry != root.entry) {
-                let at = latest.max(root.start);
-                if at <= root.end {
-                    found.edge(part.lane, part.start, root.lane, at);
-                }
+            for part in parts.iter().filter(|part| part.call != root.call) {
+                depends(root, part, latest);
             }
         }
         (MeetingClass::Message, _, [send, receive]) => {
-            if send.start < receive.start && receive.start < send.end {
-                found.edge(receive.lane, receive.start, send.lane, receive.start);
+            if send.start < receive.arrived && receive.arrived < send.end {
+                depends(send, receive, receive.arrived);
             }
-            if send.start <= receive.end {
-                found.edge(send.lane, send.start, receive.lane, latest);
-            }
+            depends(receive, send, send.arrived);
         }
         _ => {
             let point = found.meeting_point();
             for part in parts {
-                found.edge(part.lane, part.start, point, latest);
+                found.edge(part.from_lane, part.arrived, point, latest);
                 if latest <= part.end {
-                    found.edge(point, latest, part.lane, latest);
+                    found.edge(point, latest, part.lane, latest.max(part.start));
                 }
             }
         }

@@ -1,10 +1,16 @@
 //! The work of each rank in each step, compared with the other ranks.
 
-use super::WhatIf;
+use super::super::CausalModel;
+use super::peers::numbered_steps;
+use crate::analyze::communication::CommunicationRule;
 use crate::analyze::forest::NONE;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+
+/// Of a longer loop, several steps share a column.
+const MOST_COLUMNS: usize = 512;
 
 /// Work of each rank in each step, as a multiple of the mean over ranks in that step. Communication does not count.
 ///
@@ -13,7 +19,8 @@ use std::fmt::Write as _;
 pub struct Heatmap {
     /// The ranks, one row each.
     pub ranks: Vec<u32>,
-    /// The numbers of the steps, one column each; empty where the trace has no steps, which is one column then.
+    /// The number of the first step of each column: one column for each step, or for several of a loop with more than
+    /// 512 steps. Empty where the trace has no steps, which is one column then.
     pub steps: Vec<u64>,
     /// By rank, then by step; 0 where a rank did nothing.
     pub cells: Vec<Vec<f64>>,
@@ -27,47 +34,64 @@ json_struct!(Heatmap {
 /// Characters from the least work to the most.
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-impl<T: TraceView + ?Sized> WhatIf<'_, T> {
+impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     /// The work of each rank in each step, compared with the other ranks. Empty where the trace has no ranks.
     pub fn heatmap(&self) -> Heatmap {
-        let peers = &self.peers;
-        let mut ranks: Vec<(u32, usize)> = peers
-            .ranks
-            .iter()
-            .enumerate()
-            .filter_map(|(number, rank)| Some(((*rank)?, number)))
-            .collect();
-        ranks.sort_unstable();
-        let columns = peers.steps.len().max(1);
-        let mut work = vec![vec![0u64; columns]; peers.ranks.len()];
-        for (entry, &ns) in peers.work.iter().enumerate() {
-            let step = match peers.step.get(entry) {
-                Some(&NONE) => continue,
-                Some(&step) => step as usize,
-                None => 0,
+        let ranks: BTreeSet<u32> = self.lanes.all.iter().filter_map(|lane| lane.rank).collect();
+        let ranks: Vec<u32> = ranks.into_iter().collect();
+        if ranks.is_empty() {
+            return Heatmap::default();
+        }
+        let (step_of, steps) = numbered_steps(self.trace);
+        let columns = steps.len().clamp(1, MOST_COLUMNS);
+        let column = |position: usize| position * columns / steps.len().max(1);
+        let mut work = vec![vec![0u64; columns]; ranks.len()];
+        let communicates = self.communicates();
+        for (lane, pieces) in self.lanes.all.iter().zip(&self.pieces) {
+            let Some(row) = lane.rank.and_then(|rank| ranks.binary_search(&rank).ok()) else {
+                continue;
             };
-            if !self.communication[entry] {
-                work[usize::from(peers.rank[entry])][step] += ns;
+            for piece in pieces.iter().filter(|piece| piece.is_work()) {
+                let entry = piece.node as usize;
+                if communicates.get(entry) != Some(&false) {
+                    continue;
+                }
+                let column = match step_of.get(entry) {
+                    Some(&NONE) => continue,
+                    Some(&step) => column(step as usize),
+                    None => 0,
+                };
+                work[row][column] += piece.length();
             }
         }
-        let mean = |step: usize| {
-            let sum: u64 = ranks.iter().map(|&(_, number)| work[number][step]).sum();
-            sum as f64 / ranks.len().max(1) as f64
+        let mean = |column: usize| {
+            let sum: u64 = work.iter().map(|row| row[column]).sum();
+            sum as f64 / ranks.len() as f64
         };
         let means: Vec<f64> = (0..columns).map(mean).collect();
+        let multiple = |(&ns, &mean): (&u64, &f64)| if mean > 0.0 { ns as f64 / mean } else { 0.0 };
         Heatmap {
-            cells: ranks
+            cells: work
                 .iter()
-                .map(|&(_, number)| {
-                    let cells = work[number].iter().zip(&means);
-                    cells
-                        .map(|(&ns, &mean)| if mean > 0.0 { ns as f64 / mean } else { 0.0 })
-                        .collect()
-                })
+                .map(|row| row.iter().zip(&means).map(multiple).collect())
                 .collect(),
-            ranks: ranks.into_iter().map(|one| one.0).collect(),
-            steps: peers.steps.clone(),
+            ranks,
+            steps: (0..columns.min(steps.len()))
+                .map(|at| steps[(at * steps.len()).div_ceil(columns)])
+                .collect(),
         }
+    }
+
+    /// By entry: whether it is communication.
+    pub(super) fn communicates(&self) -> Vec<bool> {
+        let mut rule = CommunicationRule::default();
+        let mut found: Vec<bool> = self.trace.views().map(|view| rule.holds(&view)).collect();
+        for meeting in &self.meetings.all {
+            for &entry in &meeting.entries {
+                found[entry as usize] = true;
+            }
+        }
+        found
     }
 }
 
@@ -75,32 +99,49 @@ impl Heatmap {
     /// One line per rank, with at most `width` columns for the steps: where there are more, several share one column
     /// and the largest counts. The last number is the rank's mean.
     pub fn to_text(&self, width: usize) -> String {
-        let (low, high) = self.range();
-        let columns = self.cells.first().map_or(0, Vec::len).min(width.max(1));
         let digits = self
             .ranks
             .iter()
             .max()
             .map_or(1, |rank| rank.to_string().len());
         let mut text = String::new();
-        for (rank, cells) in self.ranks.iter().zip(&self.cells) {
-            let _ = write!(text, "rank {rank:>digits$} ");
-            for column in 0..columns {
-                let from = column * cells.len() / columns;
-                let to = ((column + 1) * cells.len() / columns).max(from + 1);
-                let cell = cells[from..to].iter().copied().fold(0.0, f64::max);
-                text.push(shade(cell, low, high));
-            }
-            let _ = writeln!(text, " {:.2}×", mean(cells));
+        for (row, rank) in self.ranks.iter().enumerate() {
+            let (shades, mean) = (self.shades(row, width), self.mean(row));
+            let _ = writeln!(text, "rank {rank:>digits$} {shades} {mean:.2}×");
         }
         if !self.ranks.is_empty() {
-            let _ = writeln!(
-                text,
-                "{} = {low:.2}× to {} = {high:.2}× the mean work of the ranks in the step",
-                SHADES[0], SHADES[7]
-            );
+            let _ = writeln!(text, "{}", self.legend());
         }
         text
+    }
+
+    /// The cells of a row, one character for each column, at most `width`.
+    pub(crate) fn shades(&self, row: usize, width: usize) -> String {
+        let (low, high) = self.range();
+        let cells = &self.cells[row];
+        let columns = cells.len().min(width.max(1));
+        let shaded = (0..columns).map(|column| {
+            let from = column * cells.len() / columns;
+            let to = ((column + 1) * cells.len() / columns).max(from + 1);
+            let cell = cells[from..to].iter().copied().fold(0.0, f64::max);
+            shade(cell, low, high)
+        });
+        shaded.collect()
+    }
+
+    /// The mean of a row.
+    pub(crate) fn mean(&self, row: usize) -> f64 {
+        let cells = &self.cells[row];
+        cells.iter().sum::<f64>() / cells.len().max(1) as f64
+    }
+
+    /// What the characters mean.
+    pub(crate) fn legend(&self) -> String {
+        let (low, high) = self.range();
+        format!(
+            "{} = {low:.2}× to {} = {high:.2}× the mean work of the ranks in the step",
+            SHADES[0], SHADES[7]
+        )
     }
 
     /// The same as a picture: a cell for each rank and step, red above the mean and blue below it.
@@ -170,8 +211,4 @@ fn shade(cell: f64, low: f64, high: f64) -> char {
         0.0
     };
     SHADES[((place * 7.0).round().max(0.0) as usize).min(7)]
-}
-
-fn mean(cells: &[f64]) -> f64 {
-    cells.iter().sum::<f64>() / cells.len().max(1) as f64
 }

@@ -77,19 +77,11 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
                     .to_owned(),
             );
         }
-        let mut rule = crate::analyze::communication::CommunicationRule::default();
-        let mut communication: Vec<bool> =
-            self.trace.views().map(|view| rule.holds(&view)).collect();
-        for meeting in &self.meetings.all {
-            for &entry in &meeting.entries {
-                communication[entry as usize] = true;
-            }
-        }
         WhatIf {
             trace: self.trace,
             replay,
             peers: Peers::of(self),
-            communication,
+            communication: self.communicates(),
             notes,
         }
     }

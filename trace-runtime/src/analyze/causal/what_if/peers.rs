@@ -3,8 +3,9 @@
 use super::super::CausalModel;
 use crate::analyze::forest::NONE;
 use crate::analyze::row_key::ByShape;
-use crate::analyze::step_of::step_of_entries;
+use crate::analyze::step_of::compact_steps;
 use crate::model::TraceView;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// The usual duration of a call among its peers.
@@ -34,6 +35,8 @@ pub(super) struct Peers {
     /// By group: an entry of it.
     pub(super) example: Vec<u32>,
     groups: usize,
+    /// The entries by group, and within a group by their work. Made when a median is asked for.
+    by_work: OnceCell<Vec<u32>>,
 }
 
 impl Peers {
@@ -49,6 +52,7 @@ impl Peers {
             steps: Vec::new(),
             example: Vec::new(),
             groups: 0,
+            by_work: OnceCell::new(),
         };
         for piece in model.pieces.iter().flatten() {
             if piece.is_work() && (piece.node as usize) < count {
@@ -56,7 +60,7 @@ impl Peers {
             }
         }
         peers.group_entries(trace);
-        peers.number_steps(trace);
+        (peers.step, peers.steps) = numbered_steps(trace);
         peers
     }
 
@@ -97,68 +101,83 @@ impl Peers {
         self.groups = by_shape.len();
     }
 
-    fn number_steps<T: TraceView + ?Sized>(&mut self, trace: &T) {
-        let steps = trace.steps();
-        let mut first: HashMap<u64, i64> = HashMap::new();
-        for step in steps {
-            let start = first.entry(step.number).or_insert(step.start_ns);
-            *start = step.start_ns.min(*start);
-        }
-        let mut numbers: Vec<(i64, u64)> = first
-            .into_iter()
-            .map(|(number, start)| (start, number))
-            .collect();
-        numbers.sort_unstable();
-        self.steps = numbers.iter().map(|one| one.1).collect();
-        let position: HashMap<u64, u32> = self.steps.iter().copied().zip(0..).collect();
-        self.step = step_of_entries(trace)
-            .into_iter()
-            .map(|step| {
-                let number = step
-                    .and_then(|step| steps.get(step))
-                    .map(|step| step.number);
-                number
-                    .and_then(|number| position.get(&number).copied())
-                    .unwrap_or(NONE)
-            })
-            .collect();
-    }
-
-    /// The usual work of each group, over the entries that `counts` holds for; 0 where there are none.
-    pub(super) fn usual(&self, usual: Usual, counts: impl Fn(usize) -> bool) -> Vec<f64> {
-        let entries = || (0..self.group.len()).filter(|&entry| counts(entry));
+    /// The usual work of each group, over the entries that `counts` holds for; `None` where there are none.
+    pub(super) fn usual(&self, usual: Usual, counts: impl Fn(usize) -> bool) -> Vec<Option<f64>> {
+        let mut found = vec![None; self.groups];
         match usual {
             Usual::Mean => {
                 let mut sums: Vec<(f64, f64)> = vec![(0.0, 0.0); self.groups];
-                for entry in entries() {
+                for entry in (0..self.group.len()).filter(|&entry| counts(entry)) {
                     let sum = &mut sums[self.group[entry] as usize];
                     sum.0 += self.work[entry] as f64;
                     sum.1 += 1.0;
                 }
-                let mean = |(sum, count): (f64, f64)| if count > 0.0 { sum / count } else { 0.0 };
-                sums.into_iter().map(mean).collect()
+                for (found, (sum, count)) in found.iter_mut().zip(sums) {
+                    *found = (count > 0.0).then(|| sum / count);
+                }
             }
             Usual::Median => {
-                let mut all: Vec<(u32, u64)> = entries()
-                    .map(|entry| (self.group[entry], self.work[entry]))
-                    .collect();
-                all.sort_unstable();
-                let mut medians = vec![0.0; self.groups];
-                for group in all.chunk_by(|a, b| a.0 == b.0) {
-                    let (low, high) = (group[(group.len() - 1) / 2].1, group[group.len() / 2].1);
-                    medians[group[0].0 as usize] = f64::midpoint(low as f64, high as f64);
+                let mut counted: Vec<u64> = Vec::new();
+                for group in self
+                    .by_work()
+                    .chunk_by(|&a, &b| self.group_of(a) == self.group_of(b))
+                {
+                    let entries = group.iter().map(|&entry| entry as usize);
+                    counted.clear();
+                    counted.extend(
+                        entries
+                            .filter(|&entry| counts(entry))
+                            .map(|entry| self.work[entry]),
+                    );
+                    let middle = counted.len() / 2;
+                    if let (Some(&low), Some(&high)) = (
+                        counted.get(counted.len().saturating_sub(1) / 2),
+                        counted.get(middle),
+                    ) {
+                        found[self.group_of(group[0]) as usize] =
+                            Some(f64::midpoint(low as f64, high as f64));
+                    }
                 }
-                medians
             }
         }
+        found
     }
 
-    /// How many of the groups have entries that `counts` holds for.
-    pub(super) fn has(&self, counts: impl Fn(usize) -> bool) -> Vec<bool> {
-        let mut has = vec![false; self.groups];
-        for entry in (0..self.group.len()).filter(|&entry| counts(entry)) {
-            has[self.group[entry] as usize] = true;
-        }
-        has
+    fn group_of(&self, entry: u32) -> u32 {
+        self.group[entry as usize]
     }
+
+    fn by_work(&self) -> &[u32] {
+        self.by_work.get_or_init(|| {
+            let mut entries: Vec<u32> = (0..self.group.len() as u32).collect();
+            entries
+                .sort_unstable_by_key(|&entry| (self.group_of(entry), self.work[entry as usize]));
+            entries
+        })
+    }
+}
+
+/// For each entry the position of its step, and the numbers of the steps in the order in which they began. Both are empty
+/// where the trace has no steps.
+pub(super) fn numbered_steps<T: TraceView + ?Sized>(trace: &T) -> (Vec<u32>, Vec<u64>) {
+    let steps = trace.steps();
+    let mut first: HashMap<u64, i64> = HashMap::new();
+    for step in steps {
+        let start = first.entry(step.number).or_insert(step.start_ns);
+        *start = step.start_ns.min(*start);
+    }
+    let mut numbers: Vec<(i64, u64)> = first
+        .into_iter()
+        .map(|(number, start)| (start, number))
+        .collect();
+    numbers.sort_unstable();
+    let numbers: Vec<u64> = numbers.into_iter().map(|one| one.1).collect();
+    let position: HashMap<u64, u32> = numbers.iter().copied().zip(0..).collect();
+    // By the index of a step: the position of its number.
+    let positions: Vec<u32> = steps.iter().map(|step| position[&step.number]).collect();
+    let mut of_entries = compact_steps(trace);
+    for step in &mut of_entries {
+        *step = positions.get(*step as usize).copied().unwrap_or(NONE);
+    }
+    (of_entries, numbers)
 }

@@ -192,6 +192,26 @@ fn matches_name(pattern: &str, name: &str) -> bool {
     }
 }
 
+/// The factors of a scenario, except that some entries keep their recorded time.
+pub(super) struct Except<'f> {
+    pub(super) factors: &'f Factors,
+    pub(super) recorded: &'f dyn Fn(usize) -> bool,
+}
+
+impl Durations for Except<'_> {
+    fn work(&self, node: u32) -> f64 {
+        // Runtime calls have higher numbers than entries, and no factor.
+        match self.factors.work.get(node as usize) {
+            Some(&factor) if !(self.recorded)(node as usize) => f64::from(factor),
+            _ => 1.0,
+        }
+    }
+
+    fn gap(&self, node: u32) -> f64 {
+        self.factors.gap(node)
+    }
+}
+
 /// The factors of a scenario.
 #[derive(Debug)]
 pub(super) struct Factors {
@@ -216,15 +236,6 @@ impl Factors {
         }
     }
 
-    /// Entries of these keep their recorded time.
-    pub(super) fn reset(&mut self, selected: &dyn Fn(usize) -> bool) {
-        for (entry, factor) in self.work.iter_mut().enumerate() {
-            if selected(entry) {
-                *factor = 1.0;
-            }
-        }
-    }
-
     /// Sets the work of `selected` entries to the usual one of those that `counts` holds for. An entry without such
     /// peers stays as it is.
     pub(super) fn usual(
@@ -235,12 +246,13 @@ impl Factors {
         counts: &dyn Fn(usize) -> bool,
     ) {
         let usual = peers.usual(usual, counts);
-        let has = peers.has(counts);
         self.work.resize(peers.group.len(), 1.0);
         for (entry, factor) in self.work.iter_mut().enumerate() {
-            let group = peers.group[entry] as usize;
-            if peers.work[entry] > 0 && has[group] && selected(entry) {
-                *factor *= (usual[group] / peers.work[entry] as f64) as f32;
+            if peers.work[entry] > 0
+                && let Some(usual) = usual[peers.group[entry] as usize]
+                && selected(entry)
+            {
+                *factor *= (usual / peers.work[entry] as f64) as f32;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Slowdown: how much longer the job takes than if every call took the usual time of its peers, and because of what.
 
 use super::peers::Usual;
-use super::scenario::{Factors, Which};
+use super::scenario::{Except, Factors, Which};
 use super::{JobTime, WhatIf};
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Replays are made for at most so many ops and ranks: those with the most work above the usual.
 const MOST_PARTS: usize = 16;
+/// The same for jobs with more than a million entries, where a replay takes a tenth of a second and more.
+const MOST_PARTS_OF_LONG_JOBS: usize = 4;
+const LONG_JOB: usize = 1_000_000;
 /// A slowdown below this is noise.
 const NOTICEABLE: f64 = 1.02;
 
@@ -71,16 +74,18 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
     /// Takes two replays for each op, rank and stage that is listed.
     pub fn slowdown(&self, usual: Usual) -> Slowdown {
         let recorded = self.recorded();
-        let all = super::Scenario::new().all_usual(usual);
-        let ideal = self.run(&all);
+        let all = super::Scenario::new().all_usual(usual).factors(self);
+        let ideal = self.replayed(&all);
         let mut found = Slowdown {
             slowdown: ratio(recorded.total_ns, ideal.total_ns),
             ..Slowdown::default()
         };
         let part = |name: String, which: Which| {
             let selected = self.selected(&which);
-            let mut others_ideal = all.factors(self);
-            others_ideal.reset(&*selected);
+            let others_ideal = Except {
+                factors: &all,
+                recorded: &*selected,
+            };
             let alone = self.replayed(&others_ideal).total_ns;
             let mut fixed = Factors::unchanged();
             let compared = |entry: usize| !matches!(which, Which::Rank(_)) || !selected(entry);
@@ -95,13 +100,14 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
                 explained: cost as f64 / (saved.max(1)) as f64,
             }
         };
+        let excess = self.excess(usual);
         found.ops = sorted(
-            self.excess_ops(usual)
+            self.excess_ops(&excess)
                 .into_iter()
                 .map(|op| part(op.clone(), Which::Op(op))),
         );
         found.ranks = sorted(
-            self.excess_ranks(usual)
+            self.excess_ranks(&excess)
                 .into_iter()
                 .map(|rank| part(format!("rank {rank}"), Which::Rank(rank))),
         );
@@ -110,9 +116,9 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
                 .into_iter()
                 .map(|stage| part(format!("stage {stage}"), Which::Stage(stage))),
         );
-        found.cause = cause(&found);
         found.recorded = recorded;
         found.ideal = ideal;
+        found.cause = cause(&found);
         found
     }
 
@@ -124,46 +130,62 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
         stages.filter(|stages| stages.len() > 1).unwrap_or_default()
     }
 
-    /// Ops by the time above the usual one, most first.
-    fn excess_ops(&self, usual: Usual) -> Vec<String> {
+    /// The time above the usual one.
+    fn excess(&self, usual: Usual) -> Excess {
         let usual = self.peers.usual(usual, |_| true);
-        let mut by_group = vec![0.0; usual.len()];
+        let mut excess = Excess {
+            of_groups: vec![0.0; usual.len()],
+            of_ranks: vec![0.0; self.peers.ranks.len()],
+        };
         for (entry, &ns) in self.peers.work.iter().enumerate() {
             let group = self.peers.group[entry] as usize;
-            by_group[group] += (ns as f64 - usual[group]).max(0.0);
+            let over = ns as f64 - usual[group].unwrap_or(0.0);
+            excess.of_groups[group] += over.max(0.0);
+            excess.of_ranks[usize::from(self.peers.rank[entry])] += over;
         }
+        excess
+    }
+
+    /// Ops by the time above the usual one, most first.
+    fn excess_ops(&self, excess: &Excess) -> Vec<String> {
         let mut by_op: BTreeMap<&str, f64> = BTreeMap::new();
-        for (&entry, excess) in self.peers.example.iter().zip(by_group) {
+        for (&entry, excess) in self.peers.example.iter().zip(&excess.of_groups) {
             let view = self.trace.view(entry as usize);
             *by_op.entry(view.operation()).or_default() += excess;
         }
-        largest(by_op.into_iter().map(|(op, ns)| (op.to_owned(), ns)))
+        let ops = by_op.into_iter().map(|(op, ns)| (op.to_owned(), ns));
+        self.largest(ops.collect())
     }
 
     /// Ranks by the time above the usual one, most first.
-    fn excess_ranks(&self, usual: Usual) -> Vec<u32> {
-        let usual = self.peers.usual(usual, |_| true);
-        let mut excess = vec![0.0; self.peers.ranks.len()];
-        for (entry, &ns) in self.peers.work.iter().enumerate() {
-            let group = self.peers.group[entry] as usize;
-            excess[usize::from(self.peers.rank[entry])] += ns as f64 - usual[group];
-        }
-        let ranks = self.peers.ranks.iter().zip(excess);
+    fn excess_ranks(&self, excess: &Excess) -> Vec<u32> {
+        let ranks = self.peers.ranks.iter().zip(&excess.of_ranks);
         let ranks: Vec<(u32, f64)> = ranks
-            .filter_map(|(rank, ns)| Some(((*rank)?, ns)))
+            .filter_map(|(rank, &ns)| Some(((*rank)?, ns)))
             .collect();
         if ranks.len() < 2 {
             return Vec::new();
         }
-        largest(ranks.into_iter())
+        self.largest(ranks)
+    }
+
+    fn largest<K>(&self, mut parts: Vec<(K, f64)>) -> Vec<K> {
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        parts.truncate(if self.peers.group.len() > LONG_JOB {
+            MOST_PARTS_OF_LONG_JOBS
+        } else {
+            MOST_PARTS
+        });
+        parts.into_iter().map(|part| part.0).collect()
     }
 }
 
-fn largest<K>(parts: impl Iterator<Item = (K, f64)>) -> Vec<K> {
-    let mut parts: Vec<(K, f64)> = parts.collect();
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    parts.truncate(MOST_PARTS);
-    parts.into_iter().map(|part| part.0).collect()
+/// Work above the usual one.
+struct Excess {
+    /// By group of peers: of the calls that took longer.
+    of_groups: Vec<f64>,
+    /// By the index of the rank: of all calls, also below zero.
+    of_ranks: Vec<f64>,
 }
 
 fn sorted(parts: impl Iterator<Item = Part>) -> Vec<Part> {
@@ -213,12 +235,31 @@ fn cause(found: &Slowdown) -> String {
         (String::new(), 0.0)
     };
     let slowdown = format!("the job takes {:.2} × its ideal time", found.slowdown);
+    let step = slow_step(found);
     if name.is_empty() {
-        format!("{slowdown}; no single rank, stage or op explains half of it")
+        let most = step.map_or_else(String::new, |step| {
+            format!("most of the loss is in step {step}, but ")
+        });
+        format!("{slowdown}; {most}no single rank, stage or op explains half of it")
     } else {
+        let step = step.map_or_else(String::new, |step| format!(", in step {step}"));
         format!(
-            "{slowdown}; the cause is {name} ({:.0} % of the loss)",
+            "{slowdown}; the cause is {name}{step} ({:.0} % of the loss)",
             100.0 * explained
         )
     }
+}
+
+/// The step in which most of the time is lost, of several.
+fn slow_step(found: &Slowdown) -> Option<u64> {
+    const LEAST_STEPS: usize = 3;
+    const MOST_OF_IT: f64 = 0.7;
+    let steps = found.recorded.steps.iter().zip(&found.ideal.steps);
+    let lost = steps.filter(|(recorded, ideal)| recorded.0 == ideal.0);
+    let lost: Vec<(u64, u64)> = lost
+        .map(|(recorded, ideal)| (recorded.1.saturating_sub(ideal.1), recorded.0))
+        .collect();
+    let total: u64 = lost.iter().map(|one| one.0).sum();
+    let most = lost.iter().max().filter(|_| lost.len() >= LEAST_STEPS)?;
+    (most.0 as f64 > MOST_OF_IT * total as f64).then_some(most.1)
 }

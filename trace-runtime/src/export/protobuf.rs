@@ -1,4 +1,4 @@
-//! The part of the protobuf wire format that the writer needs: numbers, strings and nested messages.
+//! The part of the protobuf wire format that writers need: numbers, strings, lists and nested messages.
 
 /// A message being written.
 #[derive(Debug, Default)]
@@ -36,6 +36,14 @@ impl Message {
         self.bytes.extend_from_slice(value.as_bytes());
     }
 
+    /// A repeated field of numbers, in one piece; nothing if there are none.
+    pub(super) fn numbers(&mut self, field: u32, values: impl Iterator<Item = u64>) {
+        let mut values = values.peekable();
+        if values.peek().is_some() {
+            self.message(field, |list| values.for_each(|value| list.varint(value)));
+        }
+    }
+
     /// A nested message, written by `fill`.
     pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         self.tag(field, LENGTH_DELIMITED);
@@ -57,7 +65,8 @@ impl Message {
         self.varint(u64::from(field << 3 | wire_type));
     }
 
-    fn varint(&mut self, mut value: u64) {
+    /// A number alone, such as the length of a message in a stream of them.
+    pub(super) fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.bytes.push(value as u8 | 0x80);
             value >>= 7;
