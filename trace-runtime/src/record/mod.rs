@@ -15,6 +15,7 @@ mod live_trace;
 mod recorder;
 mod schedule;
 mod session;
+mod signal_output;
 mod step_marks;
 #[cfg(all(unix, feature = "stream", not(loom)))]
 mod stream;
