@@ -17,5 +17,6 @@ echo '== the written traces'
 cargo test --quiet --release --test graph_transformer --test graph_pipeline -- --ignored
 run rayon_conv
 run opt_out
+run serving
 run pipeline -- ranks
 run opt_out --no-default-features

@@ -4,4 +4,4 @@
 # `scripts/faults.sh disk` runs the faults whose name contains the word.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo test --quiet --release --test faults -- "$@"
+cargo test --quiet --release -p trace-suite --test faults -- "$@"

@@ -5,6 +5,8 @@
 //! `cargo test --test faults -- disk` runs the faults whose name contains `disk`.
 
 #[cfg(feature = "enabled")]
+mod crashes;
+#[cfg(feature = "enabled")]
 mod endings;
 #[cfg(feature = "enabled")]
 mod in_ops;
@@ -23,6 +25,7 @@ fn main() -> std::process::ExitCode {
         in_ops::FAULTS,
         threads::FAULTS,
         endings::FAULTS,
+        crashes::FAULTS,
         outputs::FAULTS,
         limits::FAULTS,
     ])

@@ -48,6 +48,11 @@ impl Row {
         Row::of(&trace_runtime::read::open(path).expect("a trace"))
     }
 
+    /// The row of a process that may have ended inside of an op: between so many ops had ended and so many had begun.
+    pub(crate) fn with_ended_within(self, ended: u64, begun: u64) -> Row {
+        self.with_ended((self.recovered + self.counted).clamp(ended, begun))
+    }
+
     pub(crate) fn with_ended(self, ended: u64) -> Row {
         Row { ended, ..self }
     }

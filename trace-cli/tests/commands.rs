@@ -10,6 +10,7 @@ fn help_names_every_command_and_the_exit_codes() {
     let help = optrace(&["--help"]).fine();
     for command in [
         "report",
+        "top",
         "tree",
         "path",
         "flame",

@@ -6,6 +6,7 @@ mod completions;
 mod convert;
 mod diff;
 mod flame;
+mod follow;
 mod gate;
 mod html;
 mod memory;
@@ -13,6 +14,7 @@ mod merge;
 mod path;
 mod report;
 mod timeline;
+mod top;
 mod tree;
 mod what_if;
 
@@ -27,6 +29,8 @@ use trace_runtime::{TraceStore, TraceView as _};
 pub(crate) enum Command {
     /// Show where the time went: one line, then tables by op, shape, device and memory
     Report(report::ReportArgs),
+    /// Show the ops of a running program, refreshed
+    Top(top::TopArgs),
     /// Write one HTML page with findings, ops, timeline, flame graph, memory, steps and ranks
     Html(html::HtmlArgs),
     /// Show which op calls which, with equal stacks merged
@@ -75,6 +79,7 @@ impl From<Verdict> for ExitCode {
 pub(crate) fn run(command: Command) -> Result<Verdict, Failure> {
     match command {
         Command::Report(args) => report::run(&args)?,
+        Command::Top(args) => top::run(&args)?,
         Command::Html(args) => html::run(&args)?,
         Command::Tree(args) => tree::run(&args)?,
         Command::Path(args) => path::run(&args)?,

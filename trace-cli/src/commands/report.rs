@@ -4,7 +4,8 @@ use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use trace_runtime::TraceStore;
 use trace_runtime::analyze::MachinePeaks;
 use trace_runtime::export::HtmlPage;
 use trace_runtime::report::OpSort;
@@ -26,6 +27,15 @@ pub(crate) struct ReportArgs {
     /// Compare ops with these peaks: `60e12,2e12` for 60 TFLOP/s and 2 TB/s, or `measured` for those of this machine
     #[arg(long, value_name = "FLOP/S,B/S", value_parser = peaks)]
     pub(crate) peaks: Option<Peaks>,
+    /// Report on a recording that is being written, every 2 seconds or as often as given, until it is finished
+    ///
+    /// Each report covers the latest 200,000 ops and reads only what is new in the file. The last one covers the whole
+    /// recording.
+    #[arg(
+        long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", require_equals = true,
+        value_parser = super::top::seconds
+    )]
+    pub(crate) follow: Option<Duration>,
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
@@ -72,11 +82,24 @@ pub(super) fn peaks(text: &str) -> Result<Peaks, String> {
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if let Some(every) = args.follow {
+        super::follow::run(args, every)?;
+    }
     let trace = input::load(&args.file, args.reading)?;
     if args.layout.format == Format::Html {
         let page = HtmlPage::new().with_title(super::html::names(std::slice::from_ref(&args.file)));
         return super::html::write(page, &trace, args.peaks, args.layout.output.as_deref());
     }
+    let text = text_of(args, &trace, None)?;
+    output::write(args.layout.output.as_deref(), text.as_bytes())
+}
+
+/// The report of a trace with one more note, in any format but HTML.
+pub(super) fn text_of(
+    args: &ReportArgs,
+    trace: &TraceStore,
+    note: Option<String>,
+) -> Result<String, Failure> {
     let mut report = trace.report().sorted_by(args.sort);
     if let Some(peaks) = args.peaks {
         report = report.with_peaks(peaks.get());
@@ -84,17 +107,17 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(pattern) = &args.filter {
         report = report.filtered_by(pattern);
     }
-    report.notes.extend(super::left_out(&trace));
+    report.notes.splice(0..0, note);
+    report.notes.extend(super::left_out(trace));
     let layout = &args.layout;
-    let text = match layout.format {
+    Ok(match layout.format {
         Format::Text => report.to_text(&output::style(layout)),
         Format::Md => report.to_markdown(layout.rows),
         Format::Json => report.to_json()? + "\n",
         Format::Csv if args.by_shape => report.shapes_csv(),
         Format::Csv => report.ops_csv(),
-        Format::Html => return Ok(()),
-    };
-    output::write(layout.output.as_deref(), text.as_bytes())
+        Format::Html => String::new(),
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! | a file | [`open`] |
 //! | bytes in memory | [`from_slice`] |
 //! | a stream, such as a decoder | [`from_reader`] |
+//! | a recording that is being written, again and again | [`Follower`] |
 //!
 //! Each recognises the format: the JSON of this crate, and Chrome's trace format in the dialects of
 //! Kineto (`torch.profiler`) from 2021 on. [`Reader`] has the same three as methods, with options for
@@ -45,6 +46,8 @@ mod texts;
 mod window;
 mod xla;
 
+#[doc(inline)]
+pub use crate::model::optrace::follow::{FollowState, Follower, LiveOp, OpenOp, OpenThread};
 pub use reader::Reader;
 pub use recognize::Format;
 

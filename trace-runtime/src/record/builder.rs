@@ -8,6 +8,7 @@ use super::session::{Session, Settings};
 use super::stream::{DEFAULT_RING, Rotation, Stream, StreamSettings, forked_from, watch_forks};
 use crate::export::OutputFile;
 use crate::model::wire::metadata as keys;
+use crate::model::{TraceError, TraceErrorKind};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub struct SessionBuilder {
     metadata: HashMap<String, String>,
     output: Option<PathBuf>,
     stream: StreamSettings,
+    output_on_signal: bool,
     reports_errors: bool,
 }
 
@@ -72,6 +74,7 @@ impl Default for SessionBuilder {
                 rotation: None,
                 triggers: Triggers::default(),
             },
+            output_on_signal: false,
             reports_errors: false,
         }
     }
@@ -257,6 +260,20 @@ impl SessionBuilder {
         self
     }
 
+    /// Writes the [output](Self::output) also when SIGINT or SIGTERM ends the process, which would otherwise lose it.
+    ///
+    /// When such a signal arrives, a thread writes what has been recorded so far. Then the signal has the effect that
+    /// it would have had: the handler that was set before this session is called, or the process ends. If the program
+    /// goes on, so does the recording, and the file is written again at its end. A second signal does not wait for the
+    /// file. Signals that the process ignores stay ignored.
+    ///
+    /// A program that sets a handler of its own sets it before the session starts. A session that
+    /// [streams](Self::stream_to) needs this only for a second file: its recording has everything already.
+    pub fn output_on_signal(mut self) -> Self {
+        self.output_on_signal = true;
+        self
+    }
+
     /// Makes the folder of the output, if it does not exist; if that fails, [`start`](Self::start) has the error.
     pub(super) fn make_folder(&self) {
         let path = self.output.as_deref().or(self.stream.path.as_deref());
@@ -294,6 +311,16 @@ impl SessionBuilder {
     fn start_claimed(mut self) -> Result<Session, SessionError> {
         if self.output.as_deref().is_some_and(is_recording) {
             self.stream.path = self.output.take();
+        }
+        if self.output_on_signal && self.stream.keep.is_some() {
+            let message = "`output_on_signal` cannot be used with `keep_last`; use `dump_on_signal` or `stream_to`";
+            let error = TraceError::new(TraceErrorKind::InvalidInput, message);
+            return Err(SessionError::output(error));
+        }
+        if self.output_on_signal && self.output.is_none() && self.stream.path.is_none() {
+            let message = "`output_on_signal` needs a file; set one with `output`";
+            let error = TraceError::new(TraceErrorKind::InvalidInput, message);
+            return Err(SessionError::output(error));
         }
         let output = self
             .output
@@ -334,14 +361,16 @@ impl SessionBuilder {
             clock,
             only: self.this_thread_only.then(state::thread_number),
         };
-        Ok(Session::begin(Settings {
+        Session::begin(Settings {
             running,
             schedule: self.schedule,
             metadata,
             output,
             stream,
+            on_signal: self.output_on_signal,
+            recording: settings.path,
             reports_errors: self.reports_errors,
-        }))
+        })
     }
 }
 

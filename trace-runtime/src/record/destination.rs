@@ -4,6 +4,7 @@ use crate::export::OutputFile;
 use crate::model::whole_file::FileIdentity;
 use crate::model::{TraceError, TraceStore};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// The file that a session writes at its end, and what was there when the session started.
 ///
@@ -12,25 +13,45 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(super) struct Destination {
     file: OutputFile,
-    /// None if there was no file.
+    written: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    /// The file that was there before this session, or that it wrote itself; none if there was no file.
     before: Option<FileIdentity>,
+    /// Where this session has written, if another process has the name.
+    elsewhere: Option<OutputFile>,
 }
 
 impl Destination {
     pub(super) fn new(file: OutputFile) -> Destination {
-        let before = FileIdentity::of(file.path());
-        Destination { file, before }
+        let written = Mutex::new(Written {
+            before: FileIdentity::of(file.path()),
+            elsewhere: None,
+        });
+        Destination { file, written }
     }
 
-    /// Writes the trace. Returns the path if it is not the one that was asked for.
+    /// Writes the trace, over what this session has written before. Returns the path if it is not the one that was
+    /// asked for.
     pub(super) fn write(
         &self,
         trace: &TraceStore,
         rank: Option<u32>,
     ) -> Result<Option<PathBuf>, TraceError> {
-        let written = self
-            .file
-            .write_unless_taken(trace, self.before.as_ref(), rank)?;
-        Ok((written != self.file.path()).then_some(written))
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = &written.elsewhere {
+            other.write(trace)?;
+            return Ok(Some(other.path().to_owned()));
+        }
+        let before = written.before.as_ref();
+        let path = self.file.write_unless_taken(trace, before, rank)?;
+        if path == self.file.path() {
+            written.before = FileIdentity::of(&path);
+            return Ok(None);
+        }
+        written.elsewhere = OutputFile::new(&path).ok();
+        Ok(Some(path))
     }
 }

@@ -14,6 +14,7 @@ const SAMPLE: &str = "OPTRACE_SAMPLE";
 const THREADS: &str = "OPTRACE_THREADS";
 const FILTER: &str = "OPTRACE_FILTER";
 const SCHEDULE: &str = "OPTRACE_SCHEDULE";
+const ON_SIGNAL: &str = "OPTRACE_ON_SIGNAL";
 /// The variables in which launchers of distributed jobs put a process's rank and the number of processes.
 ///
 /// `mpirun` inside a Slurm job sets its own and has those of Slurm too: the launcher nearest to the process comes first.
@@ -62,6 +63,7 @@ impl Session {
     /// | `OPTRACE_SAMPLE` | record one in so many executions of each op: see [`SessionBuilder::sample`] |
     /// | `OPTRACE_FILTER` | which ops to record, as `Linear::*,!*::norm,module=net::layers,min=5us`: see [`Filter`] |
     /// | `OPTRACE_SCHEDULE` | which steps to keep, as `wait=1,warm_up=1,active=3,repeat=1`: see [`Schedule`] |
+    /// | `OPTRACE_ON_SIGNAL` | `write` to write the file when SIGINT or SIGTERM ends the program: see [`SessionBuilder::output_on_signal`] |
     /// | `OPTRACE_THREADS` | `all` (default), or `this` for the thread that starts the session |
     ///
     /// The rank is taken from the launcher's variables, as [`SessionBuilder::rank_from_env`] does; `{rank}` and
@@ -145,6 +147,11 @@ fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, Sess
             return Err(SessionError::environment(SCHEDULE, value, expected));
         };
         builder = builder.schedule(schedule);
+    }
+    match variable(ON_SIGNAL)?.as_deref() {
+        None => {}
+        Some("write") => builder = builder.output_on_signal(),
+        Some(value) => return Err(SessionError::environment(ON_SIGNAL, value, "`write`")),
     }
     match variable(THREADS)?.as_deref() {
         None | Some("all") => {}
@@ -251,6 +258,7 @@ mod tests {
             ("OPTRACE_FILTER", "mat*"),
             ("OPTRACE_SCHEDULE", "wait=2,active=5"),
             ("OPTRACE_THREADS", "this"),
+            ("OPTRACE_ON_SIGNAL", "write"),
             ("OMPI_COMM_WORLD_RANK", "1"),
             ("OMPI_COMM_WORLD_SIZE", "4"),
         ])
@@ -263,6 +271,7 @@ mod tests {
             .filter(Filter::new().only("mat*"))
             .schedule(Schedule::new().wait(2).active(5))
             .this_thread_only()
+            .output_on_signal()
             .rank(1)
             .world_size(4);
         assert_eq!(format!("{builder:?}"), format!("{expected:?}"));
@@ -276,6 +285,7 @@ mod tests {
             ("OPTRACE_FILTER", "min=5"),
             ("OPTRACE_SCHEDULE", "1,1,3"),
             ("OPTRACE_THREADS", "two"),
+            ("OPTRACE_ON_SIGNAL", "yes"),
             ("RANK", "first"),
             ("RANK", "4"),
             ("SLURM_PROCID", "-1"),

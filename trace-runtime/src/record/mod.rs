@@ -16,6 +16,7 @@ mod recorder;
 mod run_facts;
 mod schedule;
 mod session;
+mod signal_output;
 mod step_marks;
 #[cfg(all(unix, feature = "stream", not(loom)))]
 mod stream;

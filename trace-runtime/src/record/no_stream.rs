@@ -42,6 +42,18 @@ pub(super) fn watch_forks() {}
 
 /// There is none.
 #[derive(Debug)]
+pub(super) struct OnSignal(Infallible);
+
+impl OnSignal {
+    pub(super) fn install(_write: impl Fn() + Send + 'static) -> std::io::Result<OnSignal> {
+        Err(std::io::Error::other(
+            "`output_on_signal` takes Unix and the feature `stream` of `trace-runtime`",
+        ))
+    }
+}
+
+/// There is none.
+#[derive(Debug)]
 pub(super) struct Stream(Infallible);
 
 impl Stream {

@@ -2,22 +2,25 @@
 
 mod closing;
 
+pub(super) use closing::{report_loss, report_other_path};
+
 use super::builder::SessionBuilder;
 use super::destination::Destination;
 use super::error::SessionError;
 use super::heap;
 use super::recorder;
 use super::schedule::{Phase, Schedule};
+use super::signal_output::SignalOutput;
 use super::step_marks::StepMarks;
-use super::stream::Stream;
+use super::stream::{OnSignal, Stream};
 use crate::export::OutputFile;
 use crate::model::assemble::assemble;
 use crate::model::wire::metadata as keys;
 use crate::model::{RecordedExecutionTrace, TraceError, TraceStore};
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use trace_core::__engine::clock::Clock;
 use trace_core::__engine::log::{Shared, ThreadLog};
 use trace_core::__engine::recorder::Recorder;
@@ -56,8 +59,9 @@ pub struct Session {
     /// The steps that have ended.
     step: usize,
     metadata: HashMap<String, String>,
-    output: Option<Destination>,
+    output: Option<Arc<Destination>>,
     stream: Option<Stream>,
+    on_signal: Option<(OnSignal, Arc<SignalOutput>)>,
     /// A failed write is reported on standard error.
     reports_errors: bool,
     unreachable_before: u64,
@@ -76,6 +80,10 @@ pub(super) struct Settings {
     pub(super) metadata: HashMap<String, String>,
     pub(super) output: Option<OutputFile>,
     pub(super) stream: Option<Stream>,
+    /// The output is written when a signal ends the process.
+    pub(super) on_signal: bool,
+    /// The file of a session that streams.
+    pub(super) recording: Option<PathBuf>,
     pub(super) reports_errors: bool,
 }
 
@@ -91,15 +99,16 @@ impl Session {
     }
 
     /// Begins a session that has the claim.
-    pub(super) fn begin(settings: Settings) -> Session {
+    pub(super) fn begin(settings: Settings) -> Result<Session, SessionError> {
         let mut session = Session {
             running: settings.running,
             discard: None,
             schedule: settings.schedule,
             step: 0,
             metadata: settings.metadata,
-            output: settings.output.map(Destination::new),
+            output: settings.output.map(Destination::new).map(Arc::new),
             stream: settings.stream,
+            on_signal: None,
             reports_errors: settings.reports_errors,
             unreachable_before: state::unreachable_ops(),
             is_over: false,
@@ -109,8 +118,26 @@ impl Session {
         };
         heap::begin(&session.running);
         session.steps.begin(session.running.base);
+        if let Some(output) = session.output.as_ref().filter(|_| settings.on_signal) {
+            let output = Arc::new(SignalOutput {
+                running: session.running.clone(),
+                output: output.clone(),
+                recording: settings.recording,
+                unreachable_before: session.unreachable_before,
+                notes: Mutex::new((session.metadata.clone(), session.steps.clone())),
+            });
+            let of_thread = output.clone();
+            match OnSignal::install(move || of_thread.write()) {
+                Ok(installed) => session.on_signal = Some((installed, output)),
+                Err(error) => {
+                    // It has recorded nothing: dropping it must not write a file.
+                    session.output = None;
+                    return Err(SessionError::output(TraceError::reading(error)));
+                }
+            }
+        }
         session.enter_phase();
-        session
+        Ok(session)
     }
 
     /// Marks the end of one step of a training or serving loop; the next step begins.
@@ -122,7 +149,11 @@ impl Session {
     pub fn step(&mut self) {
         let before = self.phase();
         let now = self.running.clock.now();
-        let kept = self.steps.end(now, before == Phase::Active);
+        let is_active = before == Phase::Active;
+        let kept = self.steps.end(now, is_active);
+        if let Some((_, output)) = &self.on_signal {
+            output.notes().1.end(now, is_active);
+        }
         if let (Some(stream), Some((number, start, end))) = (&self.stream, kept) {
             stream.step(number, start, end);
         }
@@ -147,6 +178,9 @@ impl Session {
         let (key, value) = (key.into(), value.into());
         if let Some(stream) = &self.stream {
             stream.metadata(&key, &value);
+        }
+        if let Some((_, output)) = &self.on_signal {
+            output.notes().0.insert(key.clone(), value.clone());
         }
         self.metadata.insert(key, value);
     }
@@ -203,17 +237,12 @@ impl Session {
         if let Some(stream) = &self.stream {
             return stream.read().unwrap_or_else(|error| empty_because(&error));
         }
-        let shared = &self.running.shared;
-        let (rows, interner, metadata) = state::undisturbed(|| {
-            let logs = shared.logs();
-            let rows = logs.iter().map(|log| log.copy()).collect();
-            // After the rows: it has every signature that they name.
-            (rows, shared.signatures.copy(), self.describe(shared, &logs))
-        });
-        let scale = self.running.clock.scale(self.running.base);
-        let mut store = assemble(rows, interner, scale, metadata);
-        store.set_steps(self.steps.steps(scale, self.rank()));
-        store
+        gather(
+            &self.running,
+            &self.metadata,
+            &self.steps,
+            self.unreachable_before,
+        )
     }
 
     /// Writes what has been recorded so far to a file, in the format of its ending; recording goes on.
@@ -268,30 +297,58 @@ impl Session {
         self.pid != std::process::id()
     }
 
-    fn describe(&self, shared: &Shared, logs: &[Arc<ThreadLog>]) -> HashMap<String, String> {
-        let mut metadata = self.metadata.clone();
-        let sum = |count: fn(&ThreadLog) -> u64| logs.iter().map(|log| count(log)).sum::<u64>();
-        let dropped = sum(|log| log.dropped.load(Ordering::Relaxed))
-            + state::unreachable_ops().saturating_sub(self.unreachable_before);
-        metadata.insert(keys::DROPPED.into(), dropped.to_string());
-        let left_out = sum(|log| log.sampled_out.load(Ordering::Relaxed));
-        if left_out > 0 {
-            metadata.insert(keys::SAMPLED_OUT.into(), left_out.to_string());
-        }
-        let too_short = sum(|log| log.filtered_out.load(Ordering::Relaxed));
-        if too_short > 0 {
-            metadata.insert(keys::FILTERED_OUT.into(), too_short.to_string());
-        }
-        metadata.extend(panics(shared));
-        if self.steps.dropped() > 0 {
-            metadata.insert("steps_dropped".into(), self.steps.dropped().to_string());
-        }
-        metadata
-    }
-
     fn rank(&self) -> Option<u32> {
         self.running.shared.rank
     }
+}
+
+/// A copy of what a session on the heap has recorded so far.
+pub(super) fn gather(
+    running: &Running,
+    facts: &HashMap<String, String>,
+    steps: &StepMarks,
+    unreachable_before: u64,
+) -> TraceStore {
+    let shared = &running.shared;
+    let (rows, interner, metadata) = state::undisturbed(|| {
+        let logs = shared.logs();
+        let rows = logs.iter().map(|log| log.copy()).collect();
+        // After the rows: it has every signature that they name.
+        let interner = shared.signatures.copy();
+        let metadata = describe(shared, &logs, facts, steps, unreachable_before);
+        (rows, interner, metadata)
+    });
+    let scale = running.clock.scale(running.base);
+    let mut store = assemble(rows, interner, scale, metadata);
+    store.set_steps(steps.steps(scale, shared.rank));
+    store
+}
+
+fn describe(
+    shared: &Shared,
+    logs: &[Arc<ThreadLog>],
+    facts: &HashMap<String, String>,
+    steps: &StepMarks,
+    unreachable_before: u64,
+) -> HashMap<String, String> {
+    let mut metadata = facts.clone();
+    let sum = |count: fn(&ThreadLog) -> u64| logs.iter().map(|log| count(log)).sum::<u64>();
+    let dropped = sum(|log| log.dropped.load(Ordering::Relaxed))
+        + state::unreachable_ops().saturating_sub(unreachable_before);
+    metadata.insert(keys::DROPPED.into(), dropped.to_string());
+    let left_out = sum(|log| log.sampled_out.load(Ordering::Relaxed));
+    if left_out > 0 {
+        metadata.insert(keys::SAMPLED_OUT.into(), left_out.to_string());
+    }
+    let too_short = sum(|log| log.filtered_out.load(Ordering::Relaxed));
+    if too_short > 0 {
+        metadata.insert(keys::FILTERED_OUT.into(), too_short.to_string());
+    }
+    metadata.extend(panics(shared));
+    if steps.dropped() > 0 {
+        metadata.insert("steps_dropped".into(), steps.dropped().to_string());
+    }
+    metadata
 }
 
 /// The metadata about panics in the code that describes ops.

@@ -7,7 +7,7 @@ use crate::model::ticks::TickScale;
 const MOST_STEPS: usize = 1_000_000;
 
 /// The steps of a loop, each from one mark to the next.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct StepMarks {
     kept: Vec<Mark>,
     next: u64,

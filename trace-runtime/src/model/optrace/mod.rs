@@ -12,6 +12,7 @@
 )]
 
 mod collect;
+pub(crate) mod follow;
 pub(crate) mod header;
 mod input;
 mod packing;

@@ -12,7 +12,14 @@ use std::path::{Path, PathBuf};
 pub(crate) fn open(path: &Path) -> Result<TraceStore, TraceError> {
     let read = || {
         let mut main = File::open(path).map_err(TraceError::reading)?;
-        let parts = parts_of(path, &mut main).map_err(TraceError::reading)?;
+        let own = header_of(&mut main);
+        main.seek(SeekFrom::Start(0)).map_err(TraceError::reading)?;
+        let parts: Vec<File> = own.map_or_else(Vec::new, |own| {
+            let named = named_parts(path).into_iter();
+            named
+                .filter_map(|(_, path)| open_part(&path, &own))
+                .collect()
+        });
         if parts.is_empty() {
             return read(main);
         }
@@ -21,20 +28,15 @@ pub(crate) fn open(path: &Path) -> Result<TraceStore, TraceError> {
     read().map_err(|error| error.in_file(path))
 }
 
-/// The parts of a recording, in order.
-fn parts_of(path: &Path, main: &mut File) -> std::io::Result<Vec<File>> {
-    let own = header_of(main);
-    main.seek(SeekFrom::Start(0))?;
-    let Some(own) = own else {
-        return Ok(Vec::new());
-    };
-    let mut found: Vec<(u64, PathBuf)> = Vec::new();
+/// The files that are named as parts of a recording, with their numbers, in order.
+pub(super) fn named_parts(path: &Path) -> Vec<(u64, PathBuf)> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let Ok(files) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
+    let mut found: Vec<(u64, PathBuf)> = Vec::new();
     for file in files.flatten() {
         let number = path.file_stem().and_then(|stem| {
             let name = file.file_name();
@@ -47,20 +49,16 @@ fn parts_of(path: &Path, main: &mut File) -> std::io::Result<Vec<File>> {
         found.extend(number.map(|number| (number, file.path())));
     }
     found.sort_unstable();
-    let mut parts = Vec::new();
-    for (_, path) in found {
-        // One that was removed meanwhile is not there any more.
-        let Ok(mut file) = File::open(path) else {
-            continue;
-        };
-        let same =
-            |header: FileHeader| header.pid == own.pid && header.start_unix_ns == own.start_unix_ns;
-        if header_of(&mut file).is_some_and(same) {
-            file.seek(SeekFrom::Start(0))?;
-            parts.push(file);
-        }
-    }
-    Ok(parts)
+    found
+}
+
+/// Opens a part. None if it belongs to another recording, or was removed meanwhile.
+pub(super) fn open_part(path: &Path, own: &FileHeader) -> Option<File> {
+    let mut file = File::open(path).ok()?;
+    let header = header_of(&mut file)?;
+    let is_same = header.pid == own.pid && header.start_unix_ns == own.start_unix_ns;
+    file.seek(SeekFrom::Start(0)).ok()?;
+    is_same.then_some(file)
 }
 
 fn header_of(file: &mut File) -> Option<FileHeader> {

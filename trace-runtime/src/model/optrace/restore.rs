@@ -34,7 +34,7 @@ pub(super) struct Restored {
     open: Vec<(u32, Vec<PackedRow>)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ReadSignature {
     operation: u32,
     kind: Option<OpKind>,
@@ -104,6 +104,53 @@ impl Restored {
             known.extras.push(extra);
             words = rest;
         }
+    }
+
+    /// Adds rows whose extras have been decoded.
+    pub(super) fn add_decoded(
+        &mut self,
+        log: u32,
+        rows: Vec<PackedRow>,
+        extras: impl IntoIterator<Item = RawExtra>,
+    ) {
+        self.add_rows(log, rows, &[]);
+        self.logs.entry(log).or_default().extras.extend(extras);
+    }
+
+    /// The tables alone, with some of the signatures.
+    pub(super) fn only(&self, mut keeps: impl FnMut(u32) -> bool) -> Restored {
+        let signatures = self.signatures.iter();
+        Restored {
+            strings: self.strings.clone(),
+            signatures: signatures
+                .filter(|(number, _)| keeps(**number))
+                .map(|(number, read)| (*number, read.clone()))
+                .collect(),
+            devices: self.devices.clone(),
+            threads: self.threads.clone(),
+            metadata: self.metadata.clone(),
+            steps: self.steps.clone(),
+            ..Restored::default()
+        }
+    }
+
+    /// The name of the op of a signature; none if the signature is missing.
+    pub(super) fn operation_of(&self, signature: u32) -> Option<&str> {
+        let read = self.signatures.get(&signature)?;
+        let name = self.strings.get(&read.operation);
+        Some(name.map_or(LOST_NAME, String::as_str))
+    }
+
+    pub(super) fn input_shapes_of(&self, signature: u32) -> Vec<Vec<usize>> {
+        let words = self.signatures.get(&signature).map(|read| &read.words[..]);
+        Parts::new(words.unwrap_or_default())
+            .filter(|(header, _)| header.role() == Role::Input)
+            .map(|(_, dims)| dims.to_vec())
+            .collect()
+    }
+
+    pub(super) fn thread(&self, log: u32) -> Option<&Thread> {
+        self.threads.get(&log)
     }
 
     pub(super) fn add_open(&mut self, log: u32, rows: Vec<PackedRow>) {

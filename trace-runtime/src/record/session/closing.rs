@@ -1,6 +1,6 @@
 //! The end of a session: the rows become a trace, and the output is written.
 
-use super::{Session, panics};
+use super::{Session, describe, panics};
 use crate::model::assemble::assemble;
 use crate::model::wire::metadata as keys;
 use crate::model::{TraceError, TraceStore};
@@ -15,6 +15,8 @@ impl Session {
     /// Ends recording and writes the output. The result of the write is beside the trace.
     pub(super) fn close(&mut self) -> (TraceStore, Result<(), TraceError>) {
         self.is_over = true;
+        // First: a signal that arrives later must not write a recording that is being taken apart.
+        drop(self.on_signal.take());
         if self.is_in_fork() {
             // Its writer's thread is one of the parent.
             let _ = self.stream.take().map(std::mem::ManuallyDrop::new);
@@ -44,7 +46,13 @@ impl Session {
         }
         let (rows, interner, mut metadata) = state::undisturbed(|| {
             let logs = self.running.shared.take_logs();
-            let metadata = self.describe(&self.running.shared, &logs);
+            let metadata = describe(
+                &self.running.shared,
+                &logs,
+                &self.metadata,
+                &self.steps,
+                self.unreachable_before,
+            );
             let rows = logs.iter().map(|log| log.take()).collect();
             (rows, self.running.shared.signatures.take(), metadata)
         });
@@ -116,7 +124,7 @@ impl Session {
 }
 
 /// One line on standard error: the file that was asked for is another process's.
-fn report_other_path(path: &Path) {
+pub(in crate::record) fn report_other_path(path: &Path) {
     eprintln!(
         "another process has written the output of this session since it started; the trace of process {} is in `{}`",
         std::process::id(),
@@ -125,7 +133,7 @@ fn report_other_path(path: &Path) {
 }
 
 /// One line on standard error, where a failed write has no caller to return to.
-fn report_loss(error: &TraceError) {
+pub(in crate::record) fn report_loss(error: &TraceError) {
     eprintln!("the recorded trace is lost: {error}");
 }
 
@@ -133,6 +141,7 @@ fn report_loss(error: &TraceError) {
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.is_over {
+            drop(self.on_signal.take());
             if self.is_in_fork() {
                 drop(self.close());
             } else if self.stream.is_some() && self.output.is_none() {

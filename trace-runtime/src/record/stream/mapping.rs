@@ -1,6 +1,6 @@
 //! Memory that a recording is written to: a mapped part of a file, or anonymous.
 //!
-//! The only file of `record` with `unsafe`.
+//! With `signals`, `on_signal` and `fork`, the only files of `record` with `unsafe`.
 
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
 use std::fs::File;

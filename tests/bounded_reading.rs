@@ -1,0 +1,50 @@
+//! A small compressed file can be an endless text: a reader stops, and holds a bounded part of it.
+
+use std::io::{self, Read};
+use trace_runtime::{TraceErrorKind, read};
+
+mod counting;
+
+/// So much text follows the beginning of each file, as if a decoder made it of a few kilobytes.
+const ENDLESS: u64 = 96 << 20;
+/// More than a window, and less than any share of the text that grows with it.
+const BOUND: usize = 24 << 20;
+
+fn read_endless(begin: &str, filler: u8) -> (Result<usize, TraceErrorKind>, usize) {
+    let source = begin.as_bytes().chain(io::repeat(filler).take(ENDLESS));
+    counting::most_held_during(|| {
+        let trace = read::from_reader(source);
+        trace.map(|trace| trace.len()).map_err(|error| error.kind())
+    })
+}
+
+#[test]
+fn endless_spaces_and_numbers_take_no_memory() {
+    for (begin, filler) in [
+        ("", b' '),
+        ("{\"traceEvents\": [", b' '),
+        ("{\"traceEvents\": [", b'\n'),
+        (
+            "[{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1, \"dur\": 2},",
+            b' ',
+        ),
+        ("{\"schema_version\": 1, \"entries\": [", b' '),
+        ("{\"schema_version\": 1, \"entries\": [{\"step\": ", b' '),
+        (
+            "{\"schema_version\": 1, \"entries\": [{\"step\": 0, \"duration_us\": 1",
+            b'1',
+        ),
+        (
+            "{\"schema_version\": 1, \"entries\": [{\"step\": 0, \"duration_us\": 0.",
+            b'1',
+        ),
+        ("{\"schema_version\": 1, \"entries\": ", b'['),
+        ("{\"schema_version\": 1, \"other\": ", b'['),
+        ("", b'['),
+    ] {
+        let (result, held) = read_endless(begin, filler);
+        let what = format!("`{begin}` and then `{}`", char::from(filler));
+        assert!(result.is_err(), "{what}: {result:?}");
+        assert!(held < BOUND, "{what}: {held} bytes");
+    }
+}
