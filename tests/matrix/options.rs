@@ -17,6 +17,27 @@ fn named_by_constant() {}
 #[traced_op(name = concat!("a", "b"))]
 fn named_by_macro() {}
 
+/// A constant that depends on the type.
+trait Layer {
+    const NAME: &'static str;
+
+    #[traced_op(name = Self::NAME)]
+    fn named_by_type(&self) {}
+}
+
+impl Layer for u8 {
+    const NAME: &'static str = "layer of u8";
+}
+
+impl<T> Layer for Vec<T> {
+    const NAME: &'static str = "layer of a vector";
+}
+
+#[traced_op(name = name)]
+fn named_by_argument(name: &'static str) {
+    let _ = name;
+}
+
 #[traced_op(kind = communication)]
 fn kind(x: &Tensor) {
     let _ = x;
@@ -161,6 +182,12 @@ fn names_and_devices() {
     recorded(&["conv2d(bf16[2]) -> bf16[2] @cuda:0"], || named(&t));
     recorded(&["from_a_constant()", "ab()"], || {
         (named_by_constant(), named_by_macro())
+    });
+    recorded(&["layer of u8()", "layer of a vector()"], || {
+        (0_u8.named_by_type(), vec![0_i8].named_by_type())
+    });
+    recorded(&["x()", "y()", "x()"], || {
+        ["x", "y", "x"].map(named_by_argument)
     });
     recorded(&["device(f32[1]) -> f32[1] @cuda:3"], || device(&[1.0]));
     recorded(&["device_by_name() @npu:2"], device_by_name);

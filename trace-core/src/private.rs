@@ -5,7 +5,7 @@ pub use crate::engine::{AsyncOp, Op, begin, begin_async, begin_deferred, begin_k
 pub use crate::flow::Returns;
 pub use crate::futures::{follow, running, starting};
 pub use crate::probe::{outcome, probe, success};
-pub use crate::site_name::Method;
+pub use crate::site_name::{Method, Named};
 // The trait alone: at the root of the crate its derive has the same name.
 pub use crate::tensor_like::TensorLike;
 pub use crate::{DType, Device, OpKind, TensorSink};

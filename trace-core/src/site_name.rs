@@ -6,13 +6,14 @@
 /// Ends the path of an item inside a method. A macro on a method does not know the method's type, but the compiler does.
 const HERE: &str = "::__Here";
 
-/// The name of a site, in one of three forms:
+/// The name of a site, in one of four forms:
 ///
 /// | form | for |
 /// |---|---|
 /// | `"matmul\0net::nn\0src/nn.rs:12"` | a literal name: name, module and location in one text |
 /// | `&Method(type_name::<__Here>, "net::nn\0src/nn.rs:12")` | a method whose type only the compiler knows |
-/// | `(NAME, "net::nn\0src/nn.rs:12")` | a name that is an expression |
+/// | `const { &Named(NAME, "net::nn\0src/nn.rs:12") }` | a name that is a constant |
+/// | `(name, "net::nn\0src/nn.rs:12")` | a name that may be known only at run time |
 #[diagnostic::on_unimplemented(
     message = "the name of an op must be a `&'static str`",
     label = "`name`, or the first argument of `op!`, has another type"
@@ -31,12 +32,16 @@ pub trait SiteName: Copy {
 #[derive(Debug)]
 pub struct Method(pub fn() -> &'static str, pub &'static str);
 
+/// A name that is a constant, and the module and location of the site.
+#[derive(Debug)]
+pub struct Named(pub &'static str, pub &'static str);
+
 /// Addresses of constants, and what else is needed where they may be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub(crate) address: usize,
     pub(crate) len: usize,
-    /// Address of module and location if the name is an expression, which several sites may share; else 0.
+    /// Address of module and location if several sites may share the name; else 0.
     pub(crate) origin: usize,
 }
 
@@ -85,12 +90,7 @@ impl SiteName for &'static str {
 impl SiteName for &'static Method {
     #[inline]
     fn identity(self) -> Identity {
-        Identity {
-            // The lowest bits of all of them are 0, and would be wasted in a table by address.
-            address: std::ptr::from_ref(self).addr() / align_of::<Method>(),
-            len: METHOD,
-            origin: 0,
-        }
+        of_constant(self)
     }
 
     fn texts(self) -> Texts {
@@ -101,8 +101,28 @@ impl SiteName for &'static Method {
     }
 }
 
-/// In place of the length of a name: no literal is so long.
-const METHOD: usize = 1 << 31;
+impl SiteName for &'static Named {
+    #[inline]
+    fn identity(self) -> Identity {
+        of_constant(self)
+    }
+
+    fn texts(self) -> Texts {
+        with_origin(self.0, false, self.1)
+    }
+}
+
+#[inline]
+fn of_constant<T>(constant: &'static T) -> Identity {
+    /// In place of the length of a name: no literal is so long.
+    const NOT_A_TEXT: usize = 1 << 31;
+    Identity {
+        // The lowest bits of all of them are 0, and would be wasted in a table by address.
+        address: std::ptr::from_ref(constant).addr() / align_of::<T>(),
+        len: NOT_A_TEXT,
+        origin: 0,
+    }
+}
 
 impl SiteName for (&'static str, &'static str) {
     #[inline]
@@ -149,6 +169,10 @@ mod tests {
         let known = ("matmul", false, "net::nn", "src/nn.rs:12");
         assert_eq!(texts("matmul\0net::nn\0src/nn.rs:12"), known);
         assert_eq!(texts(("matmul", "net::nn\0src/nn.rs:12")), known);
+        assert_eq!(
+            texts(const { &Named("matmul", "net::nn\0src/nn.rs:12") }),
+            known
+        );
         let method = ("net::Linear::forward", true, "net", "src/nn.rs:1");
         assert_eq!(texts(METHOD), method);
     }

@@ -65,8 +65,8 @@ impl<N: SiteName> Site<N> {
     }
 }
 
-/// The address of a name, its length and the kind: cheaper to compare than the text. A name that is an expression may
-/// be that of several sites, so the address of their origin is compared too.
+/// The address of a name, its length and the kind: cheaper to compare than the text. A name that is known only at run
+/// time may be that of several sites, so the address of their origin is compared too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SiteKey {
     address: usize,

@@ -275,7 +275,8 @@ fn begin(op: &OpPlan, flow: Flow) -> TokenStream {
 ///
 /// ```text
 /// concat!("matmul\0", module_path!(), "\0src/nn.rs:12")
-/// (NAME, concat!(module_path!(), "\0src/nn.rs:12"))
+/// const { &Named(NAME, concat!(module_path!(), "\0src/nn.rs:12")) }
+/// (name(), concat!(module_path!(), "\0src/nn.rs:12"))
 /// { struct __Here; &Method(type_name::<__Here>, concat!(module_path!(), "\0src/nn.rs:12")) }
 /// ```
 fn name(op: &OpPlan) -> TokenStream {
@@ -287,6 +288,9 @@ fn name(op: &OpPlan) -> TokenStream {
         Name::Literal(name) => {
             let name = text(&format!("{name}\0"));
             hygienic!(#private::concat!(#name, #module, #location))
+        }
+        Name::Constant(name) => {
+            hygienic!(const { &#private::Named(#name, #private::concat!(#module, #location)) })
         }
         Name::Expression(name) => hygienic!((#name, #private::concat!(#module, #location))),
         Name::PathOfMethod => hygienic!({

@@ -48,7 +48,9 @@ pub(crate) struct OpPlan {
 /// Where the op's name comes from.
 pub(crate) enum Name {
     Literal(String),
-    /// A constant expression.
+    /// An expression that looks like a constant.
+    Constant(Expr),
+    /// Another expression of type `&'static str`.
     Expression(Expr),
     /// The path of an item inside the method, which contains the name of the method's type. The macro does not see
     /// the `impl` around a single annotated method, but the compiler does.
@@ -187,6 +189,7 @@ fn name(function: &Function, given: Option<Expr>, type_name: Option<&str>) -> Na
             lit: Lit::Str(name),
             ..
         })) => return Name::Literal(name.value()),
+        Some(given) if is_constant(&given) => return Name::Constant(given),
         Some(given) => return Name::Expression(given),
         None => {}
     }
@@ -195,6 +198,23 @@ fn name(function: &Function, given: Option<Expr>, type_name: Option<&str>) -> Na
         Some(type_name) => Name::Literal(format!("{type_name}::{ident}")),
         None if signature::is_method(&function.sig) => Name::PathOfMethod,
         None => Name::Literal(ident.to_string()),
+    }
+}
+
+/// Whether an expression is a constant by its looks: `NAME`, `Self::NAME`, `concat!(…)`.
+fn is_constant(name: &Expr) -> bool {
+    let ends_in = |path: &syn::Path, is_it: fn(&str) -> bool| {
+        let last = path.segments.last();
+        last.is_some_and(|last| is_it(&last.ident.to_string()))
+    };
+    match name {
+        Expr::Path(path) => ends_in(&path.path, |word| !word.contains(char::is_lowercase)),
+        Expr::Macro(one) => ends_in(&one.mac.path, |word| {
+            matches!(word, "concat" | "stringify" | "module_path" | "env")
+        }),
+        Expr::Group(inner) => is_constant(&inner.expr),
+        Expr::Paren(inner) => is_constant(&inner.expr),
+        _ => false,
     }
 }
 
