@@ -56,7 +56,7 @@ pub(super) fn allocating_ns<T: TraceView + ?Sized>(
         return Vec::new();
     }
     let mut known: HashMap<&str, bool> = HashMap::new();
-    let mut calls: BTreeMap<(&str, Option<u32>), Vec<(i64, i64)>> = BTreeMap::new();
+    let mut calls: BTreeMap<_, Vec<(i64, i64)>> = BTreeMap::new();
     for call in trace.runtime_calls() {
         if *known
             .entry(call.name)
