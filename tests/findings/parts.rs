@@ -36,6 +36,22 @@ fn memory_that_is_taken_from_the_driver_in_every_round_is_found() {
 }
 
 #[test]
+fn the_first_use_of_a_device_is_not_an_allocation() {
+    let mut profile = Profile::default();
+    profile.op("aten::empty", 0, 502);
+    profile.call("cudaFree", (1, 500), 100);
+    for round in 0..5 {
+        let start = 510 + round * 100;
+        profile.op("aten::mm", start, 8);
+        profile.call("cudaFree", (start + 1, 1), 101 + round);
+        profile.launch(start + 2, round + 1, "sgemm", (start + 6, 90));
+    }
+    let kinds = kinds(&profile.read());
+    assert!(kinds.contains(&FindingKind::HostBound));
+    assert!(!kinds.contains(&FindingKind::Allocation), "{kinds:?}");
+}
+
+#[test]
 fn a_host_op_that_keeps_the_device_idle_is_part_of_its_idle_time() {
     let found = findings(&calls_before_products("cudaEventRecord"));
     let idle = of_kind(&found, FindingKind::HostBound).unwrap();

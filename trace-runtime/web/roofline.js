@@ -168,7 +168,7 @@ function rooflineChart(points, peaks) {
       roof,
       dots,
       s("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, "FLOPs per byte"),
-      s("text", { x: 4, y: 10 }, "FLOP/s"),
+      s("text", { x: left + 6, y: 22 }, "FLOP/s"),
     ),
   );
 }

@@ -243,7 +243,8 @@ class TimelineDrawing extends TimelineLayout {
       context.moveTo(x, RULER - 5);
       context.lineTo(x, RULER);
       context.stroke();
-      context.fillText(duration(time), x + 3, 9);
+      const label = duration(time);
+      if (x + 3 + context.measureText(label).width < this.width - 4) context.fillText(label, x + 3, 9);
     }
     const many = data.facts.steps.length > 400;
     if (!many) {

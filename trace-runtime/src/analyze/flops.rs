@@ -86,7 +86,7 @@ impl OpClass {
         if words.iter().any(norm) || has(&["softmax", "logsoftmax"]) {
             return Some(OpClass::Normalisation);
         }
-        let listed = |list: &str, word: &str| list.split_whitespace().any(|one| one == word);
+        let listed = |list: &str, word: &str| list.split_ascii_whitespace().any(|one| one == word);
         let mut distinctive = words.iter().filter(|word| !listed(NOISE, word));
         match (distinctive.next(), distinctive.next()) {
             (Some(word), None) if listed(ELEMENTWISE, word) => Some(OpClass::Elementwise),

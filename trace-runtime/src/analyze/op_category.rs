@@ -65,7 +65,7 @@ impl OpCategory {
     pub(crate) fn of_op(name: &str) -> Option<OpCategory> {
         let words = words(name);
         let any = |list: &str| {
-            let listed = |word: &String| list.split_whitespace().any(|one| one == word);
+            let listed = |word: &String| list.split_ascii_whitespace().any(|one| one == word);
             words.iter().any(listed)
         };
         let any_with = |test: &dyn Fn(&str) -> bool| words.iter().any(|word| test(word));
@@ -117,7 +117,11 @@ impl OpCategory {
         let name = name.replace("fbgemm", "");
         KERNELS
             .iter()
-            .find(|(_, parts)| parts.split_whitespace().any(|part| name.contains(part)))
+            .find(|(_, parts)| {
+                parts
+                    .split_ascii_whitespace()
+                    .any(|part| name.contains(part))
+            })
             .map(|(category, _)| *category)
     }
 

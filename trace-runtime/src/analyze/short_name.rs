@@ -139,10 +139,11 @@ fn without_namespaces(arguments: &str) -> String {
 }
 
 /// Words of template arguments that are the same in most kernels.
-const NOISE: &str = "__half __nv_bfloat16 anonymous bfloat16_t half_t tfloat32_t array at aunaryfunctor auto bfloat16 binaryfunctor bool bunaryfunctor c10 \
-    char const cuda detail double false float float2 float4 func_wrapper_t gpu_kernel_impl gpu_kernel_impl_nocast half \
-    half2 int int8_t int16_t int32_t int64_t lambda long memory namespace native operator short size_t std \
-    tensorlistmetadata tensorlistscalarlistmetadata true type uint8_t uint16_t uint32_t uint64_t unaryfunctor unsigned void";
+const NOISE: &str = "__half __nv_bfloat16 anonymous array at aunaryfunctor auto bfloat16 bfloat16_t binaryfunctor \
+    bool bunaryfunctor c10 char const cuda detail double false float float2 float4 func_wrapper_t gpu_kernel_impl \
+    gpu_kernel_impl_nocast half half2 half_t int int16_t int32_t int64_t int8_t lambda long memory namespace native \
+    operator short size_t std tensorlistmetadata tensorlistscalarlistmetadata tfloat32_t true type uint16_t \
+    uint32_t uint64_t uint8_t unaryfunctor unsigned void";
 
 /// The last parts of the paths in template arguments, without numbers, plain types and other noise, each
 /// once.
@@ -153,7 +154,7 @@ fn identifiers(arguments: &str) -> Vec<&str> {
         let last = word.rsplit("::").next().unwrap_or(word);
         let noise = || {
             let lower = last.to_ascii_lowercase();
-            NOISE.split_whitespace().any(|one| one == lower)
+            NOISE.split_ascii_whitespace().any(|one| one == lower)
         };
         let numeric = last.starts_with(|c: char| c.is_ascii_digit() || c == ':');
         // `Flash_fwd_kernel_traits`: a bundle of numbers.

@@ -227,7 +227,6 @@ impl Report {
             },
         );
         let (findings, overrun_ns) = (find(&facts), facts.overrun_ns);
-        drop(facts);
         let memory = thinned_out(live_memory(trace));
         let frees_missing = memory.is_empty() && trace.entry_count() > 0;
         let mut report = Report {
@@ -259,16 +258,14 @@ impl Report {
             outcomes: outcomes(trace),
             ..Report::default()
         };
-        let compiled_out = trace
-            .metadata()
-            .get(keys::TRACING)
-            .is_some_and(|value| value == keys::COMPILED_OUT);
+        let tracing = trace.metadata().get(keys::TRACING);
+        let compiled_out = tracing.is_some_and(|value| value == keys::COMPILED_OUT);
         report.notes = answer::notes(&report, compiled_out);
         report
             .notes
             .extend(number(keys::STILL_RUNNING).and_then(answer::still_running));
-        report.notes.extend(answer::host_runs_ahead(overrun_ns));
-        report.notes.extend(missing);
+        let ahead = answer::host_runs_ahead(overrun_ns);
+        report.notes.extend(ahead.into_iter().chain(missing));
         if frees_missing {
             report.notes.push(answer::FREES_MISSING.to_owned());
         }

@@ -47,6 +47,17 @@ fn allocates(name: &str) -> bool {
         && !part("memgetinfo")
 }
 
+/// The calls without the longest, if that is most of them: the first use of a device is often a `cudaFree` of seconds.
+fn recurring(mut spans: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    let length = |span: &(i64, i64)| span.1.abs_diff(span.0);
+    let all = spans.iter().map(length).saturating_sum();
+    let longest = (0..spans.len()).max_by_key(|&index| length(&spans[index]));
+    if let Some(index) = longest.filter(|&index| length(&spans[index]) > all / 2) {
+        spans.swap_remove(index);
+    }
+    spans
+}
+
 /// Idle time of devices during calls that allocate or free memory, by call, longest first; the mean over devices.
 pub(super) fn allocating_ns<T: TraceView + ?Sized>(
     trace: &T,
@@ -56,7 +67,7 @@ pub(super) fn allocating_ns<T: TraceView + ?Sized>(
         return Vec::new();
     }
     let mut known: HashMap<&str, bool> = HashMap::new();
-    let mut calls: BTreeMap<(&str, Option<u32>), Vec<(i64, i64)>> = BTreeMap::new();
+    let mut calls: BTreeMap<_, Vec<(i64, i64)>> = BTreeMap::new();
     for call in trace.runtime_calls() {
         if *known
             .entry(call.name)
@@ -68,7 +79,7 @@ pub(super) fn allocating_ns<T: TraceView + ?Sized>(
     }
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     for ((name, rank), spans) in calls {
-        let spans: Intervals = spans.into_iter().collect();
+        let spans: Intervals = recurring(spans).into_iter().collect();
         for device in devices.iter().filter(|device| device.rank == rank) {
             let ns = device.idle.intersection(&spans).length();
             add_ns(by_name.entry(name).or_default(), ns);
