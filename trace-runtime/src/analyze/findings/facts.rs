@@ -58,6 +58,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) caused: Vec<CausedWaits>,
     /// The pipeline stage of each rank that has one.
     pub(crate) stages: BTreeMap<u32, String>,
+    /// The work of each rank without communication, where ranks have stages.
+    pub(crate) rank_work: BTreeMap<u32, u64>,
     /// Host ops of the kind `io`.
     input_ops: HashSet<String>,
     names: ShortNames,
@@ -72,6 +74,8 @@ pub(crate) struct HostTimes {
     run_dry: Vec<(String, u64)>,
     host_ops: Vec<(String, u64)>,
     caused: Vec<CausedWaits>,
+    stages: BTreeMap<u32, String>,
+    rank_work: BTreeMap<u32, u64>,
 }
 
 impl HostTimes {
@@ -84,9 +88,16 @@ impl HostTimes {
     ) -> HostTimes {
         let (whole, windows) = windows(trace);
         let (idle, host_ops) = idle_times(model, devices, &windows, times);
+        let stages = stages(trace, &windows);
         HostTimes {
             run_dry: run_dry_ns(&model.device_waits(), &idle),
             caused: model.caused_waits(),
+            rank_work: if stages.is_empty() {
+                BTreeMap::new()
+            } else {
+                model.rank_work()
+            },
+            stages,
             idle,
             host_ops,
             whole,
@@ -108,6 +119,8 @@ impl<'a> Facts<'a> {
             run_dry,
             mut host_ops,
             caused,
+            stages,
+            rank_work,
         } = host_times;
         if windows.is_empty() {
             // Without start times, self times have to do.
@@ -127,7 +140,8 @@ impl<'a> Facts<'a> {
             host_ops,
             steps: trace.steps().to_vec(),
             caused,
-            stages: stages(trace, &windows),
+            stages,
+            rank_work,
             input_ops: input_ops(trace),
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,
