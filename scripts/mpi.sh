@@ -31,7 +31,7 @@ for overlap in no yes; do
     echo "== run, overlap: $overlap"
     OPTRACE="$run/traces/{rank}.json" MPI_TRAINING_CLOCK_OFFSET=1=50 timeout 300 \
         mpirun "${as_root[@]}" --oversubscribe --mca mpi_yield_when_idle 1 -n 4 \
-        "$target/mpi/release/mpi_training" --straggler 2 --steps 30 --overlap $overlap
+        "$target/mpi/release/mpi_training" --straggler 2 --steps 20 --overlap $overlap
     "$optrace" merge "$run"/traces/*.json -o "$run/job.json"
     # Step 0 is the time before the training.
     "$optrace" what-if "$run/job.json" --steps 1.. --usual median --heatmap "$run/heatmap.svg"

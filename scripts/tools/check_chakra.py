@@ -69,9 +69,10 @@ def read(path):
     while at < len(data):
         length, at = _DecodeVarint32(data, at)
         message = (Node if messages else GlobalMetadata).FromString(data[at:at + length])
-        # What the schema does not have comes back in another place.
-        if len(message.SerializeToString()) != length:
-            raise ValueError(f"{path}: message {len(messages)} has unknown fields")
+        whole = message.ByteSize()
+        message.DiscardUnknownFields()
+        if message.ByteSize() != whole:
+            raise ValueError(f"{path}: message {len(messages)} has fields that the schema does not have")
         messages.append(message)
         at += length
     return messages[0], messages[1:]

@@ -4,13 +4,15 @@ use super::device_time::is_accelerator;
 use super::forest::NONE;
 use super::nesting::parent_index;
 use crate::model::{EntryView, TraceStep, TraceView};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// A step with its index in [`TraceView::steps`].
+type Indexed<'a> = (usize, &'a TraceStep);
 
 /// The steps of each rank, by start.
 #[derive(Debug)]
 pub(crate) struct StepsByRank<'a> {
-    /// With the index of each step in [`TraceView::steps`].
-    by_rank: BTreeMap<Option<u32>, Vec<(usize, &'a TraceStep)>>,
+    by_rank: BTreeMap<Option<u32>, Vec<Indexed<'a>>>,
 }
 
 impl<'a> StepsByRank<'a> {
@@ -29,8 +31,43 @@ impl<'a> StepsByRank<'a> {
     pub(crate) fn at(&self, rank: Option<u32>, at_ns: i64) -> Option<usize> {
         let steps = self.by_rank.get(&rank)?;
         let until = steps.partition_point(|(_, step)| step.start_ns <= at_ns);
-        let (index, step) = steps.get(until.checked_sub(1)?)?;
-        step.contains(at_ns).then_some(*index)
+        found_in(steps, until, at_ns)
+    }
+}
+
+/// The step before position `until` of those of a rank, if it has not ended.
+fn found_in(steps: &[Indexed<'_>], until: usize, at_ns: i64) -> Option<usize> {
+    let (index, step) = steps.get(until.checked_sub(1)?)?;
+    step.contains(at_ns).then_some(*index)
+}
+
+/// The same for many moments. Those of one rank mostly come in order, so the place of the last one is near.
+struct Cursors<'s, 'a> {
+    of_rank: HashMap<Option<u32>, (&'s [Indexed<'a>], usize)>,
+}
+
+impl<'s, 'a> Cursors<'s, 'a> {
+    fn new(steps: &'s StepsByRank<'a>) -> Cursors<'s, 'a> {
+        let of_rank = steps.by_rank.iter();
+        Cursors {
+            of_rank: of_rank
+                .map(|(rank, steps)| (*rank, (steps.as_slice(), 0)))
+                .collect(),
+        }
+    }
+
+    fn at(&mut self, rank: Option<u32>, at_ns: i64) -> Option<usize> {
+        let (steps, until) = self.of_rank.get_mut(&rank)?;
+        let began = |place: usize| {
+            let step = steps.get(place);
+            step.is_some_and(|(_, step)| step.start_ns <= at_ns)
+        };
+        if *until > 0 && !began(*until - 1) || began(*until + 1) {
+            *until = steps.partition_point(|(_, step)| step.start_ns <= at_ns);
+        } else if began(*until) {
+            *until += 1;
+        }
+        found_in(steps, *until, at_ns)
     }
 }
 
@@ -53,7 +90,8 @@ pub(crate) fn compact_steps<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
         return Vec::new();
     }
     let steps = StepsByRank::of(trace);
-    let at = |rank: Option<u32>, ns: i64| steps.at(rank, ns).map_or(NONE, |step| step as u32);
+    let mut cursors = Cursors::new(&steps);
+    let mut at = |rank: Option<u32>, ns: i64| cursors.at(rank, ns).map_or(NONE, |step| step as u32);
     let launched = launch_times(trace);
     let mut found: Vec<u32> = Vec::with_capacity(trace.entry_count());
     for (index, view) in trace.views().enumerate() {
@@ -122,4 +160,35 @@ fn launching_op<T: TraceView + ?Sized>(
     let parent = parent_index(trace, index, view)?;
     let above = trace.view(parent);
     (above.rank() == view.rank()).then_some(parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::RecordedExecutionTrace;
+
+    #[test]
+    fn a_cursor_finds_the_steps_that_a_search_finds() {
+        let mut trace = RecordedExecutionTrace::new();
+        // With a gap, a step inside another, and two that begin at once.
+        for (number, start, end) in [
+            (0, 0, 10),
+            (1, 10, 30),
+            (2, 12, 20),
+            (3, 40, 50),
+            (4, 40, 45),
+        ] {
+            trace
+                .steps
+                .push(TraceStep::new(number, start, end).with_rank(Some(1)));
+        }
+        let steps = StepsByRank::of(&trace);
+        let mut cursors = Cursors::new(&steps);
+        let forward = -1..60;
+        let jumps = (0..60).map(|at| (at * 37) % 61 - 1);
+        for at in forward.chain(jumps) {
+            assert_eq!(cursors.at(Some(1), at), steps.at(Some(1), at), "{at}");
+            assert_eq!(cursors.at(None, at), None);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Chakra execution traces, the format of MLCommons that simulators of training read.
+//! Chakra execution traces, the format of `MLCommons` that simulators of training read.
 //!
 //! A file is a stream of protobuf messages, each after its length: a `GlobalMetadata`, then a `Node` per entry. Field
 //! numbers, attribute names and their types are those of `et_def.proto` and of Chakra's feeder, which follows
@@ -113,9 +113,10 @@ impl Exporter for Prepared<'_> {
         // Work so far on each lane: in nanoseconds, and in the microseconds that were written.
         let mut written: HashMap<u32, (u64, u64)> = HashMap::new();
         for (position, view) in part.views().enumerate() {
-            let index = match is_whole {
-                true => Some(position),
-                false => self.whole.index_of_step(view.step()),
+            let index = if is_whole {
+                Some(position)
+            } else {
+                self.whole.index_of_step(view.step())
             };
             let Some(index) = index else { continue };
             let work_ns = self.graph.work_ns[index];
@@ -193,13 +194,15 @@ impl Prepared<'_> {
         // Chakra knows communication on devices only.
         let on_host = call.is_none() && !is_accelerator(view);
         attribute(node, 10, "is_cpu_op", |value| {
-            value.number(27, u64::from(on_host))
+            value.number(27, u64::from(on_host));
         });
         attribute(node, 10, "duration_ns", |value| {
             value.number(13, self.graph.work_ns[index]);
         });
         if let Some(rank) = view.rank() {
-            attribute(node, 10, "rank", |value| value.number(11, u64::from(rank)));
+            attribute(node, 10, "rank", |value| {
+                value.number(11, u64::from(rank));
+            });
         }
         match call {
             None => computation(node, view),
@@ -211,32 +214,38 @@ impl Prepared<'_> {
 fn computation(node: &mut Message, view: &EntryView<'_>) {
     if let Some(flops) = view.flops() {
         attribute(node, 10, "num_ops", |value| {
-            value.number(9, not_negative(flops))
+            value.number(9, not_negative(flops));
         });
     }
     let bytes = bytes_moved(view);
     if bytes > 0 {
-        attribute(node, 10, "tensor_size", |value| value.number(13, bytes));
+        attribute(node, 10, "tensor_size", |value| {
+            value.number(13, bytes);
+        });
     }
 }
 
 fn communication(node: &mut Message, view: &EntryView<'_>, call: CallKind) {
     let bytes = not_negative(message_bytes(view));
-    attribute(node, 10, "comm_size", |value| value.number(9, bytes));
+    attribute(node, 10, "comm_size", |value| {
+        value.number(9, bytes);
+    });
     let mut small = |name: &str, number: u32| {
         let number = u64::from(number.min(i32::MAX as u32));
-        attribute(node, 10, name, |value| value.number(7, number));
+        attribute(node, 10, name, |value| {
+            value.number(7, number);
+        });
     };
     let own = view.rank().unwrap_or(0);
     match call {
         CallKind::Collective(kind, group) => {
             small("comm_priority", 0);
             attribute(node, 10, "comm_type", |value| {
-                value.number(9, comm_type(kind))
+                value.number(9, comm_type(kind));
             });
             if let Some(group) = group {
                 attribute(node, 10, "pg_name", |value| {
-                    value.string(29, &group.to_string())
+                    value.string(29, &group.to_string());
                 });
             }
         }

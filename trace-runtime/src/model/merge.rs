@@ -1,14 +1,13 @@
 //! Merges the traces of the ranks of one job, once it is known how their clocks are lined up.
 
-use super::builder::{ThreadIndex, TraceStoreBuilder, row_duration, row_step, ticks};
-use super::chunk::Row;
+use super::builder::TraceStoreBuilder;
 use super::error::{TraceError, TraceErrorKind};
 use super::memory::MemoryEvent;
-use super::meta::CopiedTexts;
+use super::merge_source::Source;
 use super::runtime_call::{Launch, RuntimeCall};
-use super::store::{Extra, TraceStore};
+use super::store::TraceStore;
 use super::trace_step::TraceStep;
-use super::view::{EntryStorage as _, TraceView};
+use super::view::TraceView;
 use super::wire::metadata::{MERGE_CLOCK, START_UNIX_NS, counts_missing, of_rank};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
@@ -201,106 +200,6 @@ fn push_entries(
         next.extend(source.next_start().map(|start| Reverse((start, index))));
     }
     Ok(sources.into_iter().map(|source| source.steps).collect())
-}
-
-/// One of the traces that are merged. Its names and shapes are looked up once, not for each entry.
-struct Source<'t> {
-    trace: &'t TraceStore,
-    clock: ClockMap,
-    threads: Vec<ThreadIndex>,
-    /// By signature: its number in the merged trace.
-    signatures: Vec<Option<u32>>,
-    texts: CopiedTexts,
-    /// The new steps of the entries so far.
-    steps: Vec<u32>,
-    last_start: i64,
-}
-
-impl<'t> Source<'t> {
-    fn new(
-        builder: &mut TraceStoreBuilder,
-        trace: &'t TraceStore,
-        rank: Option<u32>,
-        clock: ClockMap,
-    ) -> Source<'t> {
-        let threads = trace.threads.iter();
-        Source {
-            trace,
-            clock,
-            threads: threads
-                .map(|thread| builder.thread(thread.id, thread.rank.or(rank), None))
-                .collect(),
-            signatures: vec![None; trace.signatures.len()],
-            texts: CopiedTexts::default(),
-            steps: Vec::with_capacity(trace.len()),
-            last_start: i64::MIN,
-        }
-    }
-
-    /// When its next entry begins. An entry without a start stays after the one before it.
-    fn next_start(&mut self) -> Option<i64> {
-        let entry = self.steps.len();
-        if entry >= self.trace.len() {
-            return None;
-        }
-        if let Some(start) = self.trace.entry(entry).start_ns() {
-            self.last_start = self.last_start.max(self.clock.at(start));
-        }
-        Some(self.last_start)
-    }
-
-    fn copy_next(&mut self, builder: &mut TraceStoreBuilder) -> Result<(), TraceError> {
-        let (trace, entry) = (self.trace, self.steps.len());
-        let stored = trace.entry(entry);
-        let signature = match self.signatures[stored.row.signature as usize] {
-            Some(known) => known,
-            None => {
-                let number = builder.copy_signature(trace, stored.row.signature)?;
-                self.signatures[stored.row.signature as usize] = Some(number);
-                number
-            }
-        };
-        let meta = stored.meta();
-        let known = stored.row.extra.then(|| trace.extras.get(&stored.index));
-        // The start of an entry is a whole number of nanoseconds from now on.
-        let mut extra = known.flatten().map_or_else(Extra::default, |known| Extra {
-            step: None,
-            parent: None,
-            duration_ns: None,
-            start_us: None,
-            ..known.clone()
-        });
-        let span = stored.start_ns().zip(stored.end_ns());
-        let mut duration_ns = stored.duration_ns();
-        if let Some((start, end)) = span.filter(|_| self.clock.drift != 0.0) {
-            duration_ns = self.clock.at(end).abs_diff(self.clock.at(start));
-            extra.duration_us = None;
-        }
-        let parent = stored
-            .parent()
-            .and_then(|parent| trace.index_of_step(parent))
-            .filter(|&parent| parent < entry)
-            .map(|parent| self.steps[parent] as usize);
-        let step = builder.order.len();
-        let row = Row {
-            start: ticks(stored.start_ns().map(|start| self.clock.at(start))),
-            duration: row_duration(duration_ns, &mut extra),
-            signature,
-            outcome: stored.row.outcome,
-            step: row_step(Some(step), &mut extra.step),
-            parent: row_step(parent, &mut extra.parent),
-            extra: meta.is_some() || extra != Extra::default(),
-        };
-        let thread = self.threads[stored.thread as usize];
-        builder.append(thread, row, extra)?;
-        if meta.is_some() {
-            builder
-                .metas
-                .copy(step as u32, &trace.metas, stored.index, &mut self.texts);
-        }
-        self.steps.push(step as u32);
-        Ok(())
-    }
 }
 
 fn push_memory(

@@ -101,6 +101,15 @@ impl<'a> IntoIterator for Meta<'a> {
     }
 }
 
+impl<'a> IntoIterator for &Meta<'a> {
+    type Item = (&'a str, &'a str);
+    type IntoIter = MetaIter<'a>;
+
+    fn into_iter(self) -> MetaIter<'a> {
+        self.iter()
+    }
+}
+
 /// The keys and values of a [`Meta`].
 #[derive(Debug, Clone)]
 pub struct MetaIter<'a> {

@@ -18,6 +18,7 @@ pub(crate) mod json_struct;
 pub(crate) mod memory;
 mod memory_context;
 pub(crate) mod merge;
+mod merge_source;
 mod meta;
 mod new_entry;
 mod optional_us;

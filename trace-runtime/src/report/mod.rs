@@ -203,11 +203,7 @@ impl Report {
         let host_times = HostTimes::of(trace, &causal, &devices, &idle_times);
         let launches = causal.launches();
         let missing = causal.missing().to_vec();
-        let rank_steps = if ranks.len() > 1 && trace.steps().len() > 1 {
-            causal.heatmap()
-        } else {
-            Heatmap::default()
-        };
+        let rank_steps = rank_steps(&causal, ranks.len(), trace.steps().len());
         let asked = ask(&causal);
         drop(causal);
         let steps = step_table_in(trace, &idle_times, &waiting);
@@ -350,6 +346,19 @@ impl TraceStore {
     /// Where time, memory and waiting went.
     pub fn report(&self) -> Report {
         Report::of(self)
+    }
+}
+
+/// The work of each rank in each step, where there are several of both.
+fn rank_steps<T: TraceView + ?Sized>(
+    model: &CausalModel<'_, T>,
+    ranks: usize,
+    steps: usize,
+) -> Heatmap {
+    if ranks > 1 && steps > 1 {
+        model.heatmap()
+    } else {
+        Heatmap::default()
     }
 }
 

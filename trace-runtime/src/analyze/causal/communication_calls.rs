@@ -24,7 +24,10 @@ pub(crate) enum CollectiveKind {
 impl CollectiveKind {
     /// By the name of the collective or op; `None` if it names none.
     fn of(name: &str) -> Option<CollectiveKind> {
-        use CollectiveKind::*;
+        use CollectiveKind::{
+            AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter,
+            Scatter,
+        };
         let name = name.to_lowercase().replace(['_', '-'], "");
         // A longer name comes before one that it contains.
         [

@@ -164,12 +164,13 @@ impl Meetings {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_unstable_by_key(|pair| pair.0);
         for (_, [mut sends, mut receives]) in pairs {
-            let numbered = |list: &[(Option<u64>, u32)]| match list {
-                [(number, _)] => number.is_some(),
-                _ => {
-                    let numbers: BTreeSet<u64> = list.iter().filter_map(|one| one.0).collect();
-                    numbers.len() == list.len()
+            let numbered = |list: &[(Option<u64>, u32)]| {
+                // Most messages have a tag of their own.
+                if let [(number, _)] = list {
+                    return number.is_some();
                 }
+                let numbers: BTreeSet<u64> = list.iter().filter_map(|one| one.0).collect();
+                numbers.len() == list.len()
             };
             if numbered(&sends) && numbered(&receives) {
                 self.by_number(&mut sends, &mut receives);

@@ -23,6 +23,7 @@ mod idle;
 mod idle_causes;
 mod lane;
 mod lane_time;
+mod last_met;
 mod launch_summary;
 mod longest_chain;
 mod meeting;

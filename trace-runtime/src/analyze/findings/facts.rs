@@ -66,6 +66,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) caused: Vec<CausedWaits>,
     /// The pipeline stage of each rank that has one.
     pub(crate) stages: BTreeMap<u32, String>,
+    /// The work of each rank without communication, where ranks have stages.
+    pub(crate) rank_work: BTreeMap<u32, u64>,
     /// Host ops of the kind `io`.
     input_ops: HashSet<String>,
     names: ShortNames,
@@ -80,6 +82,8 @@ pub(crate) struct HostTimes {
     allocating: Vec<(String, u64)>,
     host_ops: Vec<(String, u64)>,
     caused: Vec<CausedWaits>,
+    stages: BTreeMap<u32, String>,
+    rank_work: BTreeMap<u32, u64>,
 }
 
 impl HostTimes {
@@ -92,10 +96,17 @@ impl HostTimes {
     ) -> HostTimes {
         let windows = Windows::of(trace);
         let (idle, host_ops) = idle_times(model, devices, &windows.by_rank, times);
+        let stages = stages(trace, &windows.by_rank);
         HostTimes {
             run_dry: run_dry_ns(&model.device_waits(), &idle),
             allocating: allocating_ns(trace, &idle),
             caused: model.caused_waits(),
+            rank_work: if stages.is_empty() {
+                BTreeMap::new()
+            } else {
+                model.rank_work()
+            },
+            stages,
             idle,
             host_ops,
             windows,
@@ -122,6 +133,8 @@ impl<'a> Facts<'a> {
             allocating,
             mut host_ops,
             caused,
+            stages,
+            rank_work,
         } = host_times;
         if windows.is_empty() {
             // Without start times, self times have to do.
@@ -143,7 +156,8 @@ impl<'a> Facts<'a> {
             steps,
             overrun_ns,
             caused,
-            stages: stages(trace, &windows),
+            stages,
+            rank_work,
             input_ops: input_ops(trace),
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAST: f64 = 0.03;
 /// Fewer steps do not show what is usual.
 const LEAST_STEPS: usize = 3;
+/// Each rank of a slow stage works so many times as long as the mean of the other stages.
+const LONGER_STAGE: f64 = 1.05;
 /// A rank that caused more than this share of its waiting in one step was slow once.
 const ONE_STEP: f64 = 0.7;
 
@@ -58,23 +60,23 @@ pub(super) fn straggler(facts: &Facts<'_>) -> Option<Straggler> {
     (facts.share(found.cost_ns) >= LEAST).then_some(found)
 }
 
-/// The rank that caused more than half of all waiting; else the one that arrives last at collectives, if it is always
-/// the same.
+/// The rank that caused more waiting than its peers; else the one that arrives last at collectives, if it is always the
+/// same.
 fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
-    let total = facts.caused.iter().map(|one| one.ns).saturating_sum();
-    if let Some(first) = facts.caused.first() {
+    let more = caused_more_than_peers(facts);
+    let total = more.iter().map(|one| one.1).saturating_sum();
+    if let Some(&(first, ns)) = more.first() {
         // The finding about slow steps names it.
         if in_one_step(facts, first) {
             return None;
         }
-        if let Some(stage) = of_stages(facts, first, total) {
+        if let Some(stage) = of_stages(facts, first) {
             return Some(stage);
         }
         let last = last_to_arrive(facts);
-        if first.ns.saturating_mul(2) > total
-            && last.as_ref().is_none_or(|last| last.rank != first.rank)
+        if ns.saturating_mul(2) > total && last.as_ref().is_none_or(|last| last.rank != first.rank)
         {
-            return Some(causer(facts, first));
+            return Some(causer(facts, first, ns));
         }
     }
     let last = last_to_arrive(facts)?;
@@ -96,39 +98,73 @@ fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
     })
 }
 
+/// The waiting that each rank caused above the median of its peers, most first. Peers are the other ranks of its stage:
+/// the ranks of a pipeline wait for each other without a straggler. Where it is alone in its stage, or stages are not
+/// known, all other ranks are.
+fn caused_more_than_peers<'f>(facts: &'f Facts<'_>) -> Vec<(&'f CausedWaits, u64)> {
+    let ranks: Vec<u32> = facts.windows.keys().flatten().copied().collect();
+    let caused = |rank: u32| {
+        let found = facts.caused.iter().find(|one| one.rank == rank);
+        found.map_or(0, |one| one.ns)
+    };
+    let mut more: Vec<(&CausedWaits, u64)> = facts
+        .caused
+        .iter()
+        .map(|one| {
+            let others = || ranks.iter().copied().filter(|&rank| rank != one.rank);
+            let stage = facts.stages.get(&one.rank);
+            let same = |rank: &u32| stage.is_some() && facts.stages.get(rank) == stage;
+            let mut peers: Vec<u64> = others().filter(same).map(caused).collect();
+            if peers.is_empty() {
+                peers = others().map(caused).collect();
+            }
+            peers.sort_unstable();
+            let usual = peers.get(peers.len() / 2).copied().unwrap_or(0);
+            (one, one.ns.saturating_sub(usual))
+        })
+        .collect();
+    more.sort_by_key(|one| std::cmp::Reverse(one.1));
+    more
+}
+
 /// A rank that others wait for, directly or because it made others late.
-fn causer(facts: &Facts<'_>, caused: &CausedWaits) -> Straggler {
+fn causer(facts: &Facts<'_>, caused: &CausedWaits, ns: u64) -> Straggler {
     let others = facts.windows.keys().flatten().count().saturating_sub(1);
     Straggler {
         name: rank_name(facts, caused.rank),
         because: main_op(caused),
-        cost_ns: mean(caused.ns, others.max(1)),
+        cost_ns: mean(ns, others.max(1)),
         others: Vec::new(),
         section: section(facts),
     }
 }
 
-/// The pipeline stage that caused most of the waiting, if not one rank of it did.
-fn of_stages(facts: &Facts<'_>, first: &CausedWaits, total: u64) -> Option<Straggler> {
+/// The pipeline stage of `first`, if each of its ranks works longer than those of the other stages.
+fn of_stages(facts: &Facts<'_>, first: &CausedWaits) -> Option<Straggler> {
     let ranks = facts.windows.keys().flatten().count();
+    let total = facts.caused.iter().map(|one| one.ns).saturating_sum();
+    let stage = facts.stages.get(&first.rank)?;
     if facts.stages.len() < ranks {
         return None;
     }
-    let mut by_stage: BTreeMap<&str, u64> = BTreeMap::new();
-    for one in &facts.caused {
-        if let Some(stage) = facts.stages.get(&one.rank) {
-            add_ns(by_stage.entry(stage).or_default(), one.ns);
-        }
-    }
-    let (&stage, &ns) = by_stage.iter().max_by_key(|one| one.1)?;
-    let members = facts.stages.values().filter(|one| *one == stage).count();
-    if ns.saturating_mul(2) <= total || first.ns as f64 > 0.9 * ns as f64 || members == ranks {
+    let is_member = |rank: u32| facts.stages.get(&rank) == Some(stage);
+    let (members, others): (Vec<_>, Vec<_>) =
+        facts.rank_work.iter().partition(|one| is_member(*one.0));
+    let least = members.iter().map(|one| *one.1).min()?;
+    let usual = mean(
+        others.iter().map(|one| *one.1).saturating_sum(),
+        others.len(),
+    );
+    let caused = facts.caused.iter().filter(|one| is_member(one.rank));
+    let ns = caused.map(|one| one.ns).saturating_sum();
+    let slower = members.len() > 1 && least as f64 > LONGER_STAGE * usual as f64;
+    if !slower || others.is_empty() || ns.saturating_mul(2) <= total {
         return None;
     }
     Some(Straggler {
         name: format!("stage {stage}"),
         because: main_op(first),
-        cost_ns: mean(ns, ranks - members),
+        cost_ns: mean(ns, others.len()),
         others: Vec::new(),
         section: section(facts),
     })

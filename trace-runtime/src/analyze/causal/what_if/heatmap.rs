@@ -4,9 +4,10 @@ use super::super::CausalModel;
 use super::peers::numbered_steps;
 use crate::analyze::communication::CommunicationRule;
 use crate::analyze::forest::NONE;
+use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Of a longer loop, several steps share a column.
@@ -80,6 +81,21 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
                 .map(|at| steps[(at * steps.len()).div_ceil(columns)])
                 .collect(),
         }
+    }
+
+    /// The work of each rank without communication.
+    pub(crate) fn rank_work(&self) -> BTreeMap<u32, u64> {
+        let communicates = self.communicates();
+        let mut work = BTreeMap::new();
+        for (lane, pieces) in self.lanes.all.iter().zip(&self.pieces) {
+            let Some(rank) = lane.rank else { continue };
+            let own = pieces.iter().filter(|piece| {
+                piece.is_work() && communicates.get(piece.node as usize) == Some(&false)
+            });
+            let sum = work.entry(rank).or_default();
+            own.for_each(|piece| add_ns(sum, piece.length()));
+        }
+        work
     }
 
     /// By entry: whether it is communication.
