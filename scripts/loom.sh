@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests every interleaving of a thread that writes a chunk and a thread that reads it.
+# Tests interleavings of threads that write chunks, a thread that moves them out of a ring, and a thread that reads them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom \

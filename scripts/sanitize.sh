@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the threaded tests under ThreadSanitizer and AddressSanitizer. Needs a nightly toolchain with the
+# Runs the threaded tests, those of recordings in a file included, under ThreadSanitizer and AddressSanitizer. Needs a nightly toolchain with the
 # component `rust-src`; exits with 77 without them.
 #
 # For ThreadSanitizer the standard library is compiled with it too (`-Zbuild-std`): without that it does
@@ -28,5 +28,6 @@ under() { # sanitizer, arguments of cargo test
 }
 
 export TSAN_OPTIONS=halt_on_error=1
-under thread -Zbuild-std --test stress --test session
-under address --test stress --test session
+tests=(--test stress --test session --test follow --test flight_recorder --test optrace_files)
+under thread -Zbuild-std "${tests[@]}"
+under address "${tests[@]}"

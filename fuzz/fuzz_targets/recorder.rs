@@ -135,8 +135,7 @@ fn run<'a>(mut bytes: &'a [u8], depth: usize, mut session: Option<&mut Session>)
                 });
             }
             8 => {
-                let _scope = label_scope(format!("scope {}", value % 5));
-                plain(&[1.0]);
+                label_scope(&format!("scope {}", value % 5), || plain(&[1.0]));
                 ended();
             }
             9 => {

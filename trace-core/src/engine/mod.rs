@@ -26,6 +26,8 @@ mod label_scope;
 pub(crate) mod labels;
 mod local;
 pub mod log;
+#[cfg(all(test, loom))]
+mod loom_tests;
 pub mod memory;
 pub(crate) mod op;
 mod open_slot;

@@ -16,6 +16,9 @@ const SIZE: usize = 1 << 18;
 const LONGEST_PIECE: usize = 1 << 28;
 /// The longest string in the JSON of this crate, in bytes: all memory events of a trace are one string.
 const LONGEST_STRING: usize = 1 << 30;
+/// The longest text between two strings there. The JSON parser holds the digits of a number, and a byte for each open
+/// bracket of a value that it passes over.
+const LONGEST_BETWEEN: usize = 1 << 22;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug)]
@@ -238,14 +241,19 @@ impl<R: Read> Read for Rest<R> {
         room[..count].copy_from_slice(&text[..count]);
         window.at += count;
         self.string.pass(&room[..count]);
-        if self.string.length > self.longest {
-            return Err(io::Error::other(too_long("string", self.longest)));
+        let (what, longest) = if self.string.inside {
+            ("string", self.longest)
+        } else {
+            ("value without strings", LONGEST_BETWEEN)
+        };
+        if self.string.length > longest {
+            return Err(io::Error::other(too_long(what, longest)));
         }
         Ok(count)
     }
 }
 
-/// Follows the strings in JSON text, to know how long the current one is.
+/// Follows the strings in JSON text, to know how long the current one is, or the text since the last one.
 #[derive(Debug, Default)]
 struct StringLength {
     inside: bool,
@@ -277,9 +285,6 @@ impl StringLength {
                 self.length = 0;
                 text = &text[at + 1..];
             }
-        }
-        if !self.inside {
-            self.length = 0;
         }
     }
 }

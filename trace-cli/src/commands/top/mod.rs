@@ -14,7 +14,7 @@ pub(super) use columns::SortBy;
 pub(super) use recording::recording_of;
 pub(super) use sample::{Life, Sample, Sampler};
 use std::io::{self, IsTerminal as _};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trace_runtime::TraceError;
 use trace_runtime::read::Follower;
 use trace_runtime::report::Table;
@@ -71,20 +71,11 @@ pub(super) fn run(args: &TopArgs) -> Result<(), Failure> {
 }
 
 fn once(args: &TopArgs, sampler: &mut Sampler) -> Result<(), Failure> {
-    let read_all = |sampler: &mut Sampler| -> Result<Sample, TraceError> {
-        loop {
-            let sample = sampler.take()?;
-            if sample.behind == 0 {
-                return Ok(sample);
-            }
-        }
-    };
-    let first = read_all(sampler)?;
-    let mut sample = first;
+    let mut sample = read_to_end(sampler)?;
     if sample.life != Life::Finished {
         sampler.begin_interval();
         std::thread::sleep(args.every);
-        sample = read_all(sampler)?;
+        sample = read_to_end(sampler)?;
     }
     sample.sort(args.sort);
     let is_text = !matches!(args.layout.format, Format::Csv | Format::Json);
@@ -100,4 +91,16 @@ fn once(args: &TopArgs, sampler: &mut Sampler) -> Result<(), Failure> {
     output::tables(&args.layout, &sample.headline(), &tables, || {
         sample.to_json()
     })
+}
+
+/// Reads what was recorded so far. A program that records faster than this reads does not keep it from ending.
+fn read_to_end(sampler: &mut Sampler) -> Result<Sample, TraceError> {
+    const LONGEST: Duration = Duration::from_secs(60);
+    let start = Instant::now();
+    loop {
+        let sample = sampler.take()?;
+        if sample.behind == 0 || start.elapsed() > LONGEST {
+            return Ok(sample);
+        }
+    }
 }

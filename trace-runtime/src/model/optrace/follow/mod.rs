@@ -1,21 +1,22 @@
 //! Follows a recording while its process writes it: each look reads what is new, and nothing twice.
 
+mod figures;
 mod growing_file;
+mod new_record;
 mod op_totals;
 mod recent_rows;
 mod ring_reader;
 mod tail_reader;
 
-use super::collect::Faults;
 use super::header::{FINISHED, FileHeader, HEADER_BYTES, MAGIC, RECORDING, live};
 use super::parts::{named_parts, open_part};
 use super::restore::Restored;
 use super::tables;
-use super::tail_record::{RecordContent, RecordHeader, words_of};
 use crate::model::chunk::{PackedRow, Row};
 use crate::model::ticks::TickScale;
-use crate::model::{TraceError, TraceErrorKind, TraceStore};
+use crate::model::{TraceError, TraceErrorKind};
 use growing_file::GrowingFile;
+use new_record::{NewRecord, keep_records};
 pub use op_totals::LiveOp;
 use op_totals::OpTotals;
 use recent_rows::{Part, RecentRows};
@@ -398,168 +399,6 @@ impl Follower {
                 (log, numbered.collect())
             })
             .collect();
-    }
-
-    /// The ops of the recording, in the order in which they were first seen.
-    pub fn ops(&self) -> Vec<LiveOp> {
-        self.totals.at(self.now(), &self.open, self.scale())
-    }
-
-    /// What each thread is doing; threads that are in no op are not listed.
-    pub fn open_threads(&self) -> Vec<OpenThread> {
-        let (now, scale) = (self.now(), self.scale());
-        let op = |row: Row| {
-            Some(OpenOp {
-                operation: self.tables.operation_of(row.signature)?.to_owned(),
-                input_shapes: self.tables.input_shapes_of(row.signature),
-                duration_ns: u64::try_from(scale.ns(now).saturating_sub(scale.ns(row.start)))
-                    .unwrap_or(0),
-            })
-        };
-        let threads = self.open.iter().filter(|(_, rows)| !rows.is_empty());
-        threads
-            .map(|(log, rows)| {
-                let thread = self.tables.thread(*log);
-                OpenThread {
-                    name: thread.and_then(|thread| thread.name.clone()),
-                    thread: thread.and_then(|thread| thread.id),
-                    ops: rows
-                        .iter()
-                        .filter_map(|(_, row)| op(Row::unpack(*row)))
-                        .collect(),
-                }
-            })
-            .collect()
-    }
-
-    /// The latest ops as a trace, if [`keeping`](Self::keeping) was called: all of the recording while it has fewer
-    /// ops than are kept.
-    ///
-    /// # Errors
-    /// None for a recording that is whole.
-    pub fn recent(&self) -> Result<TraceStore, TraceError> {
-        let signatures = self.recent.signatures();
-        let open = self.open.iter().map(|(log, rows)| {
-            let rows: Vec<PackedRow> = rows.iter().map(|(_, row)| *row).collect();
-            (*log, rows)
-        });
-        let open: Vec<_> = open.collect();
-        let mut restored = self.tables.only(|number| {
-            signatures.contains(&number)
-                || open
-                    .iter()
-                    .any(|(_, rows)| rows.iter().any(|row| Row::unpack(*row).signature == number))
-        });
-        for part in self.recent.parts() {
-            restored.add_decoded(part.log, part.rows.clone(), part.extras.clone());
-        }
-        for (log, rows) in open {
-            restored.add_open(log, rows);
-        }
-        restored.finish(self.header, &self.live, &Faults::default())
-    }
-
-    /// Whether [`recent`](Self::recent) has the latest ops only, and not all of the recording.
-    pub fn has_older(&self) -> bool {
-        self.recent.has_removed()
-    }
-
-    /// The number of the process that records.
-    pub fn pid(&self) -> u64 {
-        self.header.pid
-    }
-
-    /// Nanoseconds from the start of the recording to the latest sign of life of its process, which gives one every
-    /// 10 ms.
-    pub fn elapsed_ns(&self) -> u64 {
-        u64::try_from(self.scale().ns(self.now())).unwrap_or(0)
-    }
-
-    /// Ops that have ended and were read.
-    pub fn ended(&self) -> u64 {
-        self.ended
-    }
-
-    /// Ops that were not recorded for want of room.
-    pub fn dropped(&self) -> u64 {
-        self.live[live::DROPPED]
-    }
-
-    /// Ops that cannot be read: their records are damaged.
-    pub fn lost(&self) -> u64 {
-        let of_part = self.part.as_ref().map_or(0, |(_, part)| part.lost_ops());
-        self.lost
-            .saturating_add(self.main.lost_ops())
-            .saturating_add(of_part)
-    }
-
-    /// What the last [`update`](Self::update) returned.
-    pub fn state(&self) -> FollowState {
-        self.state
-    }
-
-    fn now(&self) -> u64 {
-        self.live[live::NOW].max(self.last_end)
-    }
-
-    fn scale(&self) -> TickScale {
-        TickScale::new(self.header.base_ticks, self.header.rate)
-    }
-}
-
-/// A record as it was read.
-enum NewRecord {
-    Tables {
-        position: u64,
-        words: Vec<u64>,
-    },
-    Rows {
-        log: u32,
-        sequence: u64,
-        rows: Vec<PackedRow>,
-        extras: Vec<u64>,
-    },
-    /// Rows that are not counted.
-    Passed {
-        log: u32,
-        sequence: u64,
-    },
-    Damaged {
-        rows: u64,
-    },
-}
-
-fn keep_records(new: &mut Vec<NewRecord>) -> impl FnMut(RecordContent, Option<&[u8]>) {
-    |content, payload| {
-        new.push(match (content, payload) {
-            (RecordContent::Tables { position }, Some(payload)) => NewRecord::Tables {
-                position,
-                words: words_of(payload),
-            },
-            (RecordContent::Tables { .. }, None) => NewRecord::Damaged { rows: 0 },
-            (RecordContent::Rows { sequence, log, .. }, None) => {
-                NewRecord::Passed { log, sequence }
-            }
-            (
-                RecordContent::Rows {
-                    sequence,
-                    log,
-                    rows,
-                    extra_words,
-                },
-                Some(payload),
-            ) => match RecordHeader::unpack(rows, extra_words, payload) {
-                Some((rows, extras)) => NewRecord::Rows {
-                    log,
-                    sequence,
-                    rows,
-                    extras,
-                },
-                None => NewRecord::Damaged {
-                    rows: u64::from(rows),
-                },
-            },
-        });
     }
 }
 
