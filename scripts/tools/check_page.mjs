@@ -598,6 +598,17 @@ await check("an empty trace, and one without times, steps and shapes", async () 
   }
 });
 
+await check("an op shows where it is in the source", async () => {
+  const entry = (step, operation, more) => ({ step, operation, device_id: null, input_shapes: [], output_shape: [], duration_us: 5, start_us: step * 5, output_elements: 0, memory_bytes: 0, ...more });
+  const entries = [entry(0, "matmul", { location: "src/<b>layers.rs:12" }), entry(1, "relu", {})];
+  const page = await open(makePage("location.html", write("location.json", { entries, total_duration_us: 10, metadata: {} })), "view=ops");
+  await page.click("#view tr:has(th[data-value='matmul'])");
+  equal(await page.textContent(".detail .site"), "src/<b>layers.rs:12", "location");
+  await page.click("#view tr:has(th[data-value='relu'])");
+  equal(await page.$$eval(".detail .site", (found) => found.length), 0, "an op without a location");
+  await page.close();
+});
+
 // ---- given traces ----
 
 for (const trace of traces) {
