@@ -261,9 +261,8 @@ impl Report {
             .notes
             .extend(number(keys::STILL_RUNNING).and_then(answer::still_running));
         report.notes.extend(missing);
-        if frees_missing {
-            report.notes.push(answer::FREES_MISSING.to_owned());
-        }
+        let note = frees_missing.then(|| answer::FREES_MISSING.to_owned());
+        report.notes.extend(note);
         report.notes.extend(unrecorded::notes(trace.metadata()));
         report.notes.extend(panicked::notes(trace.metadata()));
         report.notes.extend(answer::scope(trace.metadata()));
