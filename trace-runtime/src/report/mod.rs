@@ -262,9 +262,8 @@ impl Report {
             .extend(number(keys::STILL_RUNNING).and_then(answer::still_running));
         let ahead = answer::host_runs_ahead(overrun_ns);
         report.notes.extend(ahead.into_iter().chain(missing));
-        if frees_missing {
-            report.notes.push(answer::FREES_MISSING.to_owned());
-        }
+        let note = frees_missing.then(|| answer::FREES_MISSING.to_owned());
+        report.notes.extend(note);
         report.notes.extend(unrecorded::notes(trace.metadata()));
         report.notes.extend(panicked::notes(trace.metadata()));
         report.notes.extend(answer::scope(trace.metadata()));
