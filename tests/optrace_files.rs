@@ -115,7 +115,7 @@ fn recordings_are_read_as_they_were_recorded_whole_or_in_part() {
             .to_string(),
         "npu:3"
     );
-    assert_eq!(trace.view(0).meta().expect("some")["batch"], "0");
+    assert_eq!(&trace.view(0).meta().expect("some")["batch"], "0");
 
     let from_live = read::from_slice(&live).expect("a trace");
     assert_eq!(texts(&from_live), whole);

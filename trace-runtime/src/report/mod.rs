@@ -41,7 +41,7 @@ use crate::csv_text::op_csv;
 use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata as keys;
 use crate::model::{RecordedExecutionTrace, TraceStore, TraceView};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 /// All analyses of a trace, ready to print.
@@ -264,10 +264,7 @@ impl Report {
         report.notes.extend(ahead.into_iter().chain(missing));
         let note = frees_missing.then(|| answer::FREES_MISSING.to_owned());
         report.notes.extend(note);
-        report.notes.extend(unrecorded::notes(trace.metadata()));
-        report.notes.extend(panicked::notes(trace.metadata()));
-        report.notes.extend(answer::scope(trace.metadata()));
-        report.notes.extend(unfinished::notes(trace.metadata()));
+        report.notes.extend(notes_of_metadata(trace.metadata()));
         report.answer = answer::line(&report, compiled_out);
         if let Some(lead) = unfinished::lead(trace) {
             report.answer = format!("{lead}. {}", report.answer);
@@ -404,4 +401,14 @@ fn thin_out(curve: &mut Vec<(i64, u64)>) {
         thin.extend(last);
     }
     *curve = thin;
+}
+
+/// Notes that the metadata of a trace gives: what was not recorded, and how the recording ended.
+fn notes_of_metadata(metadata: &HashMap<String, String>) -> impl Iterator<Item = String> {
+    let recorded = unrecorded::notes(metadata)
+        .into_iter()
+        .chain(panicked::notes(metadata));
+    recorded
+        .chain(answer::scope(metadata))
+        .chain(unfinished::notes(metadata))
 }
