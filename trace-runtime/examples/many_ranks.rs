@@ -254,7 +254,7 @@ fn job(ranks: usize, events: usize) -> Result<Vec<TraceStore>, TraceError> {
 
 /// Each rank sends to the next one and receives from the one before.
 fn pass_on(all: &mut [Rank], tag: &str) -> Result<(), TraceError> {
-    let sent: Vec<i64> = all.iter().map(|rank| rank.at).collect();
+    let departures: Vec<i64> = all.iter().map(|rank| rank.at).collect();
     let count = all.len();
     for rank in all {
         let (to, from) = ((rank.number + 1) % count, (rank.number + count - 1) % count);
@@ -267,7 +267,7 @@ fn pass_on(all: &mut [Rank], tag: &str) -> Result<(), TraceError> {
             ("sequence", "1"),
         ];
         rank.communicate("mpi::send", end, &send)?;
-        let end = end.max(sent[from]) + rank.about(2_000);
+        let end = end.max(departures[from]) + rank.about(2_000);
         let receive = [
             ("peer", &*from_text),
             ("process_group", "world"),
