@@ -228,7 +228,9 @@ fn a_change_of_all_ops_is_found_in_turns_and_may_be_the_machine_in_groups() {
     let before = five(1, |_| {});
     let after = five(7, |ops| {
         for (_, calls) in ops {
-            calls.iter_mut().for_each(|us| *us *= 1.1);
+            for us in calls {
+                *us *= 1.1;
+            }
         }
     });
     let of = |design| {

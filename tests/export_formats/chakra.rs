@@ -31,11 +31,11 @@ struct Node {
 
 impl Node {
     fn of(message: &Message) -> Node {
-        let number = |field| message.get(field).map_or(0, |value| value.number());
+        let number = |field| message.get(field).map_or(0, super::protobuf::Field::number);
         let list = |field| {
             message
                 .get(field)
-                .map_or(Vec::new(), |value| value.numbers())
+                .map_or(Vec::new(), super::protobuf::Field::numbers)
         };
         let attributes = message.all(10).map(|attribute| {
             let attribute = attribute.message();
