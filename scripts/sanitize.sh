@@ -28,5 +28,5 @@ under() { # sanitizer, arguments of cargo test
 }
 
 export TSAN_OPTIONS=halt_on_error=1
-under thread -Zbuild-std --test stress --test session
-under address --test stress --test session
+under thread -Zbuild-std --test stress --test session --test heap --test heap_totals
+under address --test stress --test session --test heap --test heap_totals

@@ -2,6 +2,7 @@
 
 mod devices;
 mod host;
+mod memory;
 mod ranks;
 mod scenarios;
 

@@ -74,6 +74,7 @@ pub(super) struct Settings {
     pub(super) metadata: HashMap<String, String>,
     pub(super) output: Option<OutputFile>,
     pub(super) stream: Option<Stream>,
+    pub(super) sample_allocations: u64,
     pub(super) reports_errors: bool,
 }
 
@@ -105,7 +106,7 @@ impl Session {
             is_paused: false,
             steps: StepMarks::default(),
         };
-        heap::begin(&session.running);
+        heap::begin(&session.running, settings.sample_allocations);
         session.steps.begin(session.running.base);
         session.enter_phase();
         session

@@ -8,6 +8,7 @@ use super::super::device_activity::DeviceSets;
 use super::super::device_time::is_accelerator;
 use super::super::grouping::Grouping;
 use super::super::intervals::Intervals;
+use super::super::memory::{HeapRow, MemoryGrowth};
 use super::super::op_row::OpRow;
 use super::super::short_name::ShortNames;
 use super::super::trust::UntrustedOp;
@@ -34,6 +35,8 @@ pub(crate) struct Tables<'a> {
     pub(crate) launches: &'a [LaunchSummary],
     pub(crate) untrusted: &'a [UntrustedOp],
     pub(crate) overhead_ns: Option<u64>,
+    pub(crate) heap: &'a [HeapRow],
+    pub(crate) growth: &'a [MemoryGrowth],
 }
 
 /// Everything that rules look at.

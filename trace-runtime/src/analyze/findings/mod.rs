@@ -14,6 +14,7 @@ mod host_bound;
 mod host_op;
 mod idle;
 mod launch_bound;
+mod memory;
 mod slow_products;
 mod slow_step;
 mod straggler;
@@ -27,6 +28,7 @@ pub use finding::{Finding, FindingKind, FindingPart, Findings, Whole};
 use super::causal::CausalModel;
 use super::collectives::collectives;
 use super::device_activity::device_sets;
+use super::memory::{heap_by_shape, memory_growth};
 use super::op_table::OpTables;
 use super::structure::Structure;
 use super::trust::{overhead_ns, too_short_to_trust};
@@ -35,7 +37,7 @@ use crate::model::TraceView;
 type Rule = fn(&Facts<'_>) -> Vec<Finding>;
 
 /// Every rule; the order does not matter.
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 15] = [
     host_bound::rule,
     launch_bound::rule,
     synchronisations::rule,
@@ -49,6 +51,8 @@ const RULES: [Rule; 13] = [
     slow_step::rule,
     suspended::rule,
     too_short::rule,
+    memory::growth,
+    memory::scratch,
 ];
 
 /// What costs time in a trace, by what could be won, most first.
@@ -80,6 +84,8 @@ pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
             launches: &causal.launches(),
             untrusted: &untrusted,
             overhead_ns: overhead,
+            heap: &heap_by_shape(trace),
+            growth: &memory_growth(trace),
         },
     ))
 }
