@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Measures what `TracedAlloc` adds to an allocation and to a free, beside the system's allocator, stats_alloc and dhat:
-# medians of interleaved rounds, in nanoseconds. `scripts/heap-cost.sh --instructions` counts with callgrind.
+# Measures what `TracedAlloc` adds to an allocation and to a free, beside the system's allocator, stats_alloc, hotpath and
+# dhat: medians of interleaved rounds, in nanoseconds. `scripts/heap-cost.sh --instructions` counts with callgrind.
 #
 # usage: scripts/heap-cost.sh [rounds, default 9 | --instructions]
 set -euo pipefail
 cd "$(dirname "$0")/../peers"
 
-cargo build --quiet --release 
+cargo build --quiet --release -p trace-peers-heap
 target=${CARGO_TARGET_DIR:-target}/release
-programs=(heap_plain heap_idle heap_recording heap_stats_alloc heap_dhat)
+programs=(heap_plain heap_idle heap_sampled heap_recording heap_other_op heap_stats_alloc heap_hotpath heap_dhat)
 
 if [ "${1:-}" = --instructions ]; then
     count() {
@@ -18,7 +18,7 @@ if [ "${1:-}" = --instructions ]; then
     printf '%-28s %12s %12s\n' 'instructions per' allocation free
     for program in "${programs[@]}"; do
         printf '%-28s' "$program"
-        for part in '*heap_cost*allocate*' '*heap_cost*free*'; do
+        for part in 'trace_peers_heap::allocate*' 'trace_peers_heap::free*'; do
             # The difference removes costs that occur once.
             few=$(count "$program" "$part" 4) many=$(count "$program" "$part" 12)
             printf ' %12s' "$(awk "BEGIN { printf \"%.1f\", ($many - $few) / (8 * 4096) }")"

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 
 echo '== peers'
-(cd peers && CARGO_TARGET_DIR=$target/peers cargo check --quiet --locked --all-targets)
+(cd peers && CARGO_TARGET_DIR=$target/peers cargo check --quiet --locked --workspace --all-targets)
 
 echo '== annotate'
 (cd annotate && CARGO_TARGET_DIR=$target/annotate cargo check --quiet --all-targets)

@@ -28,6 +28,6 @@ under() { # sanitizer, arguments of cargo test
 }
 
 export TSAN_OPTIONS=halt_on_error=1
-tests=(--test stress --test session --test follow --test flight_recorder --test optrace_files)
+tests=(--test stress --test session --test follow --test flight_recorder --test optrace_files --test heap --test heap_totals)
 under thread -Zbuild-std "${tests[@]}"
 under address "${tests[@]}"

@@ -102,6 +102,69 @@ fn a_free_on_another_thread_or_later_belongs_to_the_op_that_allocated() {
 }
 
 #[test]
+fn ops_on_the_threads_of_a_pool_are_charged_to_the_byte() {
+    use rayon::prelude::*;
+    let _alone = alone();
+    let x = vec![1u8; 4096];
+    let session = Session::start().unwrap();
+    let size = |index: usize| index * 7919 % 4000 + 1;
+    for _ in 0..3 {
+        let made: Vec<Vec<u8>> = (0..2000usize)
+            .into_par_iter()
+            .map(|index| layer(&x[..size(index)]))
+            .collect();
+        // Other threads than those that allocated.
+        made.into_par_iter().rev().for_each(drop);
+    }
+    let contexts = contexts(&session.finish());
+    let sum: u64 = (0..2000).map(|index| 3 * size(index) as u64).sum();
+    let of = |operation: &str| {
+        let mut total = (0, 0, 0);
+        for one in contexts.iter().filter(|one| one.operation == operation) {
+            total.0 += one.calls;
+            total.1 += one.allocated_bytes;
+            total.2 += one.freed_bytes;
+        }
+        total
+    };
+    assert_eq!(of("keep"), (6000, 2 * sum, 2 * sum));
+    assert_eq!(of("scratch"), (6000, sum, sum));
+    // `repeat`, and the vector of u64.
+    assert_eq!(of("layer"), (6000, 10 * sum, 10 * sum));
+}
+
+#[test]
+fn ops_that_allocate_nothing_have_no_context() {
+    #[traced_op]
+    fn sum(x: &[u8]) -> u64 {
+        x.iter().map(|&x| u64::from(x)).sum()
+    }
+    #[traced_op]
+    fn outer(x: &[u8]) -> u64 {
+        let before = sum(x);
+        let made = keep(x);
+        before + sum(&made)
+    }
+    let _alone = alone();
+    let session = Session::start().unwrap();
+    for _ in 0..100 {
+        sum(&[1; 10]);
+        outer(&[1; 50]);
+    }
+    let trace = session.finish();
+    let contexts = contexts(&trace);
+    assert!(contexts.iter().all(|one| one.operation != "sum"));
+    // `outer` frees what `keep` allocated inside it.
+    let outer = find(&contexts, "outer");
+    assert_eq!((outer.calls, outer.allocated_bytes), (100, 0));
+    assert_eq!((outer.inside_bytes, outer.temporary_bytes), (5000, 5000));
+    assert_eq!(outer.peak_bytes, 50);
+    assert_eq!(find(&contexts, "keep").calls, 100);
+    let sums = trace.entries.iter().filter(|one| one.operation == "sum");
+    assert_eq!(sums.count(), 300, "but every execution is recorded");
+}
+
+#[test]
 fn work_that_is_handed_over_is_charged_inside_the_op() {
     #[traced_op]
     fn parallel(x: &[u8]) -> usize {

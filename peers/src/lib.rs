@@ -1,6 +1,5 @@
 //! Measures the cost of recording an op: here, in other tracers, and the lowest possible cost.
 
-pub mod heap_cost;
 pub mod alone;
 pub mod bounds;
 pub mod lengths;

@@ -41,7 +41,7 @@ python_packages() {
   # Debian's python3 comes without the venv module.
   test -x "$dir/venv/bin/pip" || python3 -m venv "$dir/venv" ||
     { apt-get update && apt-get install -y --no-install-recommends python3-venv && python3 -m venv "$dir/venv"; }
-  "$dir/venv/bin/pip" install --quiet "$@"
+  test $# -eq 0 || "$dir/venv/bin/pip" install --quiet "$@"
 }
 has_command() { command -v "$1" || { apt-get update && apt-get install -y --no-install-recommends "$2"; }; }
 
@@ -73,6 +73,17 @@ run_inferno() {
 install_dataframes() { python_packages duckdb polars; }
 run_dataframes() { "$dir/venv/bin/python" $here/check_parquet.py "$out"; }
 
+# Of torch only one file is needed, which is the same for all systems: the smallest package has it.
+install_memory() {
+  python_packages && "$dir/venv/bin/pip" download --quiet --no-deps --only-binary=:all: --dest "$dir" \
+    --python-version 3.12 --implementation cp --abi cp312 --platform macosx_11_0_arm64 torch==2.11.0 &&
+    "$dir/venv/bin/python" -c '
+import sys, zipfile
+zipfile.ZipFile(sys.argv[1]).extract("torch/cuda/_memory_viz.py", sys.argv[2])' "$dir"/torch-*.whl "$dir" &&
+    rm "$dir"/torch-*.whl
+}
+run_memory() { python3 $here/check_memory.py "$out" "$dir/torch/cuda/_memory_viz.py"; }
+
 export_all() {
   cargo run --quiet --release -p trace-runtime --features flamegraph,parquet --example export_all -- "$@"
 }
@@ -86,6 +97,7 @@ check_all() {
   check speedscope install_speedscope run_speedscope
   check inferno install_inferno run_inferno
   check chakra install_chakra run_chakra
+  if ! grep -q '"memory_peaks": \[\]' "$out/expected.json"; then check memory install_memory run_memory; fi
   if grep -q '"rank": 1' "$out/expected.json"; then
     check hta install_hta run_hta
     check dataframes install_dataframes run_dataframes

@@ -10,6 +10,7 @@ mod files;
 #[cfg(feature = "flamegraph")]
 mod flame_graph;
 mod hostile_names;
+mod memory;
 mod output_file;
 #[cfg(feature = "parquet")]
 mod parquet_tables;

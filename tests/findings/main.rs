@@ -3,6 +3,7 @@
 mod ahead;
 mod devices;
 mod host;
+mod memory;
 mod parts;
 mod ranks;
 mod scenarios;

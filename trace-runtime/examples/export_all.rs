@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
-use trace_runtime::analyze::{activity, step_of_entries};
+use trace_runtime::analyze::{activity, live_memory, step_of_entries};
 use trace_runtime::export::{
-    self, ChakraTrace, ChromeTrace, CollapsedStacks, PerfettoTrace, Speedscope, TraceJson,
+    self, ChakraTrace, ChromeTrace, CollapsedStacks, PerfettoTrace, Speedscope, TorchMemory,
+    TraceJson,
 };
 use trace_runtime::model::{EntryView, NewEntry, TraceStep, TraceStoreBuilder};
 use trace_runtime::{DType, OpKind, TraceError, TraceStore, TraceView, read};
@@ -35,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     export::write(&PerfettoTrace::new(), &trace, folder.join("trace.pftrace"))?;
     export::write_split(&Speedscope, &trace, folder.join("trace.speedscope.json"))?;
     export::write(&CollapsedStacks, &trace, folder.join("trace.collapsed"))?;
+    export::write(&TorchMemory, &trace, folder.join("trace.pickle"))?;
     #[cfg(feature = "flamegraph")]
     export::write(&export::FlameGraph::new(), &trace, folder.join("trace.svg"))?;
     #[cfg(feature = "parquet")]
@@ -97,6 +99,7 @@ fn expected(trace: &TraceStore) -> Value {
         "shapes": shapes,
         "handoffs": handoffs,
         "ranks": activity(trace).ranks,
+        "memory_peaks": live_memory(trace).iter().map(|device| device.peak_bytes).collect::<Vec<_>>(),
         "threads": threads.into_values().collect::<Vec<_>>(),
     })
 }

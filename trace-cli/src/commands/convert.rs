@@ -66,6 +66,7 @@ fn help(format: FileFormat) -> &'static str {
         FileFormat::Svg => "Flame graph",
         FileFormat::Html => "One page for a browser, as `optrace html` writes",
         FileFormat::Csv => "Table of ops by input shapes, for spreadsheets",
+        FileFormat::TorchMemory => "Memory snapshot for PyTorch's viewer, `pytorch.org/memory_viz`",
         FileFormat::Parquet => {
             "Table of entries for `DuckDB`, Polars and Spark (if `optrace` was built with it)"
         }
@@ -230,6 +231,10 @@ fn lower_case(path: &Path) -> String {
 fn is_binary(format: FileFormat) -> bool {
     matches!(
         format,
-        FileFormat::Perfetto | FileFormat::Chakra | FileFormat::Parquet | FileFormat::ParquetShapes
+        FileFormat::Perfetto
+            | FileFormat::Chakra
+            | FileFormat::TorchMemory
+            | FileFormat::Parquet
+            | FileFormat::ParquetShapes
     )
 }

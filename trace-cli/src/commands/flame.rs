@@ -4,12 +4,19 @@ use crate::args::Reading;
 use crate::failure::Failure;
 use crate::{input, output};
 use std::path::PathBuf;
-use trace_runtime::export::{Exporter as _, FlameGraph};
+use trace_runtime::analyze::MemoryWeight;
+use trace_runtime::export::{CollapsedMemory, CollapsedStacks, Exporter, FlameGraph};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FlameArgs {
     /// The trace, or `-` for standard input
     pub(crate) file: PathBuf,
+    /// What the width of a frame is
+    #[arg(long, value_enum, default_value_t = Width::Time)]
+    pub(crate) by: Width,
+    /// Write lines of stacks and weights instead of a picture, for other flame graph tools
+    #[arg(long, conflicts_with_all = ["against", "title"])]
+    pub(crate) collapsed: bool,
     /// Compare with this earlier trace: stacks that grew are red, stacks that shrank are blue
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
@@ -23,8 +30,42 @@ pub(crate) struct FlameArgs {
     pub(crate) reading: Reading,
 }
 
+/// What the width of a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Width {
+    /// Time in the op
+    Time,
+    /// Bytes that the op had allocated and that were live when the device's memory was at its peak
+    Live,
+    /// All bytes that the op allocated
+    Allocated,
+}
+
+impl Width {
+    fn memory(self) -> Option<MemoryWeight> {
+        match self {
+            Width::Time => None,
+            Width::Live => Some(MemoryWeight::LiveAtPeak),
+            Width::Allocated => Some(MemoryWeight::Allocated),
+        }
+    }
+}
+
 pub(super) fn run(args: &FlameArgs) -> Result<(), Failure> {
-    let mut graph = FlameGraph::new();
+    let memory = args.by.memory();
+    if args.collapsed {
+        let trace = input::load(&args.file, args.reading)?;
+        let stacks: &dyn Exporter = match memory {
+            None => &CollapsedStacks,
+            Some(weight) => &CollapsedMemory(weight),
+        };
+        let mut text = Vec::new();
+        stacks
+            .export(&trace, &mut text)
+            .map_err(Failure::StandardOutput)?;
+        return output::write(args.output.as_deref(), &text);
+    }
+    let mut graph = memory.map_or_else(FlameGraph::new, FlameGraph::of_memory);
     if let Some(title) = &args.title {
         graph = graph.with_title(title);
     }

@@ -4,9 +4,11 @@ use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
 use std::path::PathBuf;
-use trace_runtime::analyze::{LiveMemory, heap_by_shape, live_memory, memory_growth};
+use trace_runtime::analyze::{
+    LiveMemory, heap_by_shape, live_memory, memory_growth, memory_sampled_every,
+};
 use trace_runtime::report::{
-    Column, FREES_MISSING, Table, bytes, duration, memory_tables, printable, prose,
+    Column, FREES_MISSING, Table, bytes, duration, estimates, memory_tables, printable, prose,
 };
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -37,13 +39,16 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
         peaks(&devices, columns)
     }];
     let (heap, growth) = (heap_by_shape(&trace), memory_growth(&trace));
-    tables.extend(memory_tables(&devices, &heap, &growth, args.layout.rows));
+    let sampled_every = memory_sampled_every(&trace);
+    let rows = args.layout.rows;
+    tables.extend(memory_tables(&devices, &heap, &growth, sampled_every, rows));
     tables.retain(|table| !table.rows.is_empty());
     let line = match devices.iter().max_by_key(|device| device.peak_bytes) {
         None => FREES_MISSING.to_owned(),
         Some(most) => {
             let peak = prose(&bytes(most.peak_bytes));
-            format!("peak {peak} on {}", name(most))
+            let note = sampled_every.map(|every| format!("; {}", estimates(every)));
+            format!("peak {peak} on {}{}", name(most), note.unwrap_or_default())
         }
     };
     output::tables(&args.layout, &line, &tables, || {
@@ -51,6 +56,7 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
             "live": devices,
             "heap": heap,
             "growth": growth,
+            "sampled_every": sampled_every,
         }))
     })
 }

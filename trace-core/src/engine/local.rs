@@ -59,6 +59,18 @@ impl Local {
         unsafe { &*self.recorder.get() }
     }
 
+    /// A mark of the recorder's open ops; none while it is in use.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    #[allow(unsafe_code, reason = "see the module")]
+    pub(crate) fn mark(&self) -> Option<super::recorder::Mark> {
+        if self.is_busy() {
+            return None;
+        }
+        // SAFETY: the recorder is not busy, and nothing else runs before the mark is copied.
+        Some(unsafe { self.peek() }.mark())
+    }
+
     /// The sink, to run any code on it. The recorder is busy until the result is dropped.
     ///
     /// # Safety

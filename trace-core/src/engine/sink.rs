@@ -318,24 +318,24 @@ impl TensorSink {
         self.known.number(words.unwrap_or_default(), shared)
     }
 
-    /// The number of the signature of an op's inputs alone, while it is open.
-    pub(crate) fn number_of_inputs(&mut self, shared: &Shared) -> Option<u32> {
-        if self.at == NOWHERE {
-            let words = self.stack.words.get(self.base..self.stack.top)?;
+    /// The number of the signature of an op's inputs alone, while it is open and not being described.
+    pub(crate) fn number_of_inputs(&mut self, op: OpWords, shared: &Shared) -> Option<u32> {
+        if op.at == NOWHERE {
+            let words = self.stack.words.get(op.base as usize..op.top as usize)?;
             return self.known.number_of(words, shared);
         }
         // The same index always has the same words before it.
-        let at = self.at as u32;
+        let at = op.at as u32;
         if self.inputs.is_empty() {
             self.inputs.resize(RECENT_INPUTS, (0, 0));
         }
-        let recent = self.inputs[self.at % RECENT_INPUTS];
+        let recent = self.inputs[op.at % RECENT_INPUTS];
         if recent.0 == at {
             return Some(recent.1);
         }
         let words = self.known.words_up_to(at).to_vec();
         let number = self.known.number_of(&words, shared)?;
-        self.inputs[self.at % RECENT_INPUTS] = (at, number);
+        self.inputs[op.at % RECENT_INPUTS] = (at, number);
         Some(number)
     }
 

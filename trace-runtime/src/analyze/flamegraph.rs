@@ -152,7 +152,7 @@ impl Stacks {
 
 /// Escapes the characters of a name that would end a frame or a line: `%` and two hex digits for each of
 /// their bytes.
-fn escape(name: &str) -> String {
+pub(super) fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for c in name.chars() {
         if matches!(c, ';' | ' ' | '%' | '\u{2028}' | '\u{2029}') || c.is_control() {

@@ -16,6 +16,7 @@
 //! | collectives across ranks | [`collectives`] |
 //! | live memory, and who held it at the peak | [`live_memory`] |
 //! | heap memory that each op allocated | [`heap_by_shape`] |
+//! | memory by call stack | [`memory_collapsed`] |
 //! | memory that grows with every step | [`memory_growth`] |
 //! | the change between traces | [`diff()`], [`diff`](mod@diff) |
 //!
@@ -93,12 +94,13 @@ pub(crate) use flame_frames::FrameNames;
 pub(crate) use grouping::Grouping;
 pub use intervals::Intervals;
 pub use machine_peaks::MachinePeaks;
-pub use memory::{
-    HeapRow, HeldStack, LiveMemory, MemoryGrowth, MemoryHolder, heap_by_shape, heap_stacks,
-    live_memory, memory_growth,
-};
 #[cfg(feature = "html")]
-pub(crate) use memory::{Owner, OwnerOp, Owners};
+pub(crate) use memory::OwnerOp;
+pub use memory::{
+    HeapRow, HeldStack, LiveMemory, MemoryGrowth, MemoryHolder, MemoryWeight, heap_by_shape,
+    heap_stacks, live_memory, memory_collapsed, memory_growth, memory_sampled_every,
+};
+pub(crate) use memory::{Owner, Owners};
 #[cfg(feature = "html")]
 pub(crate) use nesting::parent_index;
 pub use nesting::self_times_ns;

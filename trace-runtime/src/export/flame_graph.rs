@@ -2,7 +2,7 @@
 
 use super::Exporter;
 use super::json_text::without_controls;
-use crate::analyze::FrameNames;
+use crate::analyze::{FrameNames, MemoryWeight, memory_collapsed};
 use crate::model::TraceView;
 use inferno::flamegraph::TextTruncateDirection;
 use inferno::{differential, flamegraph};
@@ -11,6 +11,8 @@ use std::io::{self, Write};
 
 /// Drawn for an empty trace, which inferno would reject.
 const NOTHING: &str = "no ops were recorded 1";
+/// The same for memory.
+const NO_MEMORY: &str = "no allocations were recorded 1";
 
 /// Start and end of the title of the base frame, which inferno calls `all`.
 const BASE: &str = "<title>all (";
@@ -20,16 +22,33 @@ const BASE_END: &str = ", 100%)</title>";
 ///
 /// Where a trace has accelerators, there is a tower for each of them and one for the host. Host ops that
 /// launched the work of a device are marked in its tower.
+///
+/// [`of_memory`](Self::of_memory) draws bytes instead, with a tower for each device.
 #[derive(Debug, Clone)]
 pub struct FlameGraph {
     title: String,
+    /// None for time.
+    memory: Option<MemoryWeight>,
 }
 
 impl FlameGraph {
-    /// A flame graph with the default title.
+    /// A flame graph of time with the default title.
     pub fn new() -> Self {
         FlameGraph {
             title: "Time in ops".to_owned(),
+            memory: None,
+        }
+    }
+
+    /// A flame graph of bytes by the op that allocated them, with the default title.
+    pub fn of_memory(weight: MemoryWeight) -> Self {
+        let title = match weight {
+            MemoryWeight::LiveAtPeak => "Live memory at its peak",
+            MemoryWeight::Allocated => "Allocated memory",
+        };
+        FlameGraph {
+            title: title.to_owned(),
+            memory: Some(weight),
         }
     }
 
@@ -47,8 +66,7 @@ impl FlameGraph {
         after: &dyn TraceView,
         out: W,
     ) -> io::Result<()> {
-        let names = FrameNames::of(&[before, after]);
-        let (before, after) = (names.stacks(before), names.stacks(after));
+        let (before, after) = self.stacks([before, after]);
         let (before, after) = (summable(&before), summable(&after));
         let mut both = Vec::new();
         differential::from_readers(
@@ -60,15 +78,29 @@ impl FlameGraph {
         self.draw(&String::from_utf8_lossy(&both), out)
     }
 
+    /// The stacks of two traces.
+    fn stacks(&self, [before, after]: [&dyn TraceView; 2]) -> (String, String) {
+        if let Some(weight) = self.memory {
+            let stacks = |trace| memory_collapsed(trace, weight);
+            return (stacks(before), stacks(after));
+        }
+        let names = FrameNames::of(&[before, after]);
+        (names.stacks(before), names.stacks(after))
+    }
+
     fn draw<W: Write>(&self, stacks: &str, mut out: W) -> io::Result<()> {
         let mut options = flamegraph::Options::default();
         options.title = without_controls(&self.title).into_owned();
-        "µs".clone_into(&mut options.count_name);
+        let (unit, base, nothing) = match self.memory {
+            None => ("µs", "time in ops", NOTHING),
+            Some(_) => ("bytes", "memory", NO_MEMORY),
+        };
+        unit.clone_into(&mut options.count_name);
         // Names are cut at the end.
         options.text_truncate_direction = TextTruncateDirection::Right;
         // The same trace gives the same picture.
         options.deterministic = true;
-        let lines = if stacks.is_empty() { NOTHING } else { stacks };
+        let lines = if stacks.is_empty() { nothing } else { stacks };
         let lines = summable(lines);
         // A line that begins with `#` is a comment for inferno. A space before a name is not drawn.
         let spaced: Vec<Cow<'_, str>> = lines
@@ -86,7 +118,7 @@ impl FlameGraph {
         // Only the base frame has its share without decimals.
         let svg = String::from_utf8_lossy(&svg);
         let svg = match svg.find(BASE_END).and_then(|end| svg[..end].rfind(BASE)) {
-            Some(at) => [&svg[..at], "<title>time in ops (", &svg[at + BASE.len()..]].concat(),
+            Some(at) => format!("{}<title>{base} ({}", &svg[..at], &svg[at + BASE.len()..]),
             None => svg.into_owned(),
         };
         out.write_all(svg.as_bytes())?;
@@ -127,7 +159,11 @@ impl Default for FlameGraph {
 
 impl Exporter for FlameGraph {
     fn export(&self, trace: &dyn TraceView, out: &mut dyn Write) -> io::Result<()> {
-        self.draw(&FrameNames::of(&[trace]).stacks(trace), out)
+        let stacks = match self.memory {
+            Some(weight) => memory_collapsed(trace, weight),
+            None => FrameNames::of(&[trace]).stacks(trace),
+        };
+        self.draw(&stacks, out)
     }
 
     fn extension(&self) -> &'static str {

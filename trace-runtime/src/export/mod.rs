@@ -10,6 +10,7 @@
 //! | flame graph, as SVG | `FlameGraph`, with the feature `flamegraph` | a browser |
 //! | the report as one page | `HtmlPage`, with the feature `html` | a browser, offline |
 //! | tables of entries and of ops by shape | `parquet`, with the feature of that name | `DuckDB`, Polars, Spark, `DataFusion` |
+//! | memory as a snapshot of torch | [`TorchMemory`] | `PyTorch`'s memory viewer |
 //! | op tables as CSV | [`CsvTable`] | spreadsheets |
 //! | the JSON of this crate | [`TraceJson`] | [`read`](crate::read) |
 //!
@@ -49,12 +50,13 @@ mod perfetto;
 mod protobuf;
 mod speedscope;
 mod timeline;
+mod torch_memory;
 mod trace_json;
 mod tracks;
 
 pub use chakra::ChakraTrace;
 pub use chrome::ChromeTrace;
-pub use collapsed::CollapsedStacks;
+pub use collapsed::{CollapsedMemory, CollapsedStacks};
 pub use csv::CsvTable;
 pub use file::{check_event_limit, event_count, write, write_ranks, write_split, write_with};
 #[cfg(feature = "flamegraph")]
@@ -66,6 +68,7 @@ pub use html::HtmlPage;
 pub use output_file::{FileFormat, OutputFile, write_file};
 pub use perfetto::PerfettoTrace;
 pub use speedscope::Speedscope;
+pub use torch_memory::TorchMemory;
 pub use trace_json::TraceJson;
 
 use crate::model::{EntryView, TraceView};

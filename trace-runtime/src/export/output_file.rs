@@ -3,7 +3,7 @@
 use super::file::with_infix;
 use super::{
     ChakraTrace, ChromeTrace, CollapsedStacks, CsvTable, Exporter, PerfettoTrace, Speedscope,
-    TraceJson,
+    TorchMemory, TraceJson,
 };
 use crate::model::whole_file::{FileIdentity, write_unless_taken, write_whole};
 use crate::model::{TraceError, TraceErrorKind, TraceView};
@@ -28,6 +28,8 @@ pub enum FileFormat {
     Collapsed,
     /// [`CsvTable::ByShape`].
     Csv,
+    /// [`TorchMemory`].
+    TorchMemory,
     /// `FlameGraph`, with the feature `flamegraph`.
     Svg,
     /// `HtmlPage`, with the feature `html`.
@@ -39,7 +41,7 @@ pub enum FileFormat {
 }
 
 /// A longer ending comes before one that it ends in.
-const ENDINGS: [(&str, FileFormat); 15] = [
+const ENDINGS: [(&str, FileFormat); 16] = [
     (".speedscope.json", FileFormat::Speedscope),
     (".chrome.json", FileFormat::Chrome),
     (".pt.trace.json", FileFormat::Chrome),
@@ -52,6 +54,7 @@ const ENDINGS: [(&str, FileFormat); 15] = [
     (".svg", FileFormat::Svg),
     (".html", FileFormat::Html),
     (".csv", FileFormat::Csv),
+    (".pickle", FileFormat::TorchMemory),
     (".shapes.parquet", FileFormat::ParquetShapes),
     (".parquet", FileFormat::Parquet),
     (".pq", FileFormat::Parquet),
@@ -59,7 +62,7 @@ const ENDINGS: [(&str, FileFormat); 15] = [
 
 impl FileFormat {
     /// Every format.
-    pub const ALL: [FileFormat; 11] = [
+    pub const ALL: [FileFormat; 12] = [
         FileFormat::Json,
         FileFormat::Chrome,
         FileFormat::Perfetto,
@@ -69,6 +72,7 @@ impl FileFormat {
         FileFormat::Svg,
         FileFormat::Html,
         FileFormat::Csv,
+        FileFormat::TorchMemory,
         FileFormat::Parquet,
         FileFormat::ParquetShapes,
     ];
@@ -85,6 +89,7 @@ impl FileFormat {
             FileFormat::Svg => "svg",
             FileFormat::Html => "html",
             FileFormat::Csv => "csv",
+            FileFormat::TorchMemory => "torch-memory",
             FileFormat::Parquet => "parquet",
             FileFormat::ParquetShapes => "parquet-shapes",
         }
@@ -127,6 +132,7 @@ impl FileFormat {
             FileFormat::Speedscope => Box::new(Speedscope),
             FileFormat::Collapsed => Box::new(CollapsedStacks),
             FileFormat::Csv => Box::new(CsvTable::ByShape),
+            FileFormat::TorchMemory => Box::new(TorchMemory),
             #[cfg(feature = "flamegraph")]
             FileFormat::Svg => Box::new(super::FlameGraph::new()),
             #[cfg(not(feature = "flamegraph"))]
@@ -259,7 +265,7 @@ impl OutputFile {
 }
 
 /// Writes a trace to a file in the format of its ending: `.json`, `.chrome.json`, `.pftrace`, `.et`, `.collapsed`,
-/// `.speedscope.json`, `.csv`, `.svg`, `.html`, `.parquet`, and others in [`FileFormat::endings`]; compressed if `.gz`
+/// `.speedscope.json`, `.csv`, `.pickle`, `.svg`, `.html`, `.parquet`, and others in [`FileFormat::endings`]; compressed if `.gz`
 /// follows, with the feature `gzip`.
 ///
 /// See [`OutputFile`] for the guarantees and errors, and to check the path in advance.

@@ -30,7 +30,7 @@ pub struct MemoryContext {
     pub freed_bytes: u64,
     /// The number of those frees.
     pub frees: u64,
-    /// Executions of the op that ended.
+    /// Executions of the op that ended and in which memory was allocated or freed.
     pub calls: u64,
     /// Bytes allocated inside those executions on their thread, by ops inside too.
     pub inside_bytes: u64,

@@ -11,6 +11,7 @@ use trace_core::__engine::filter::Filter;
 const OUTPUT: &str = "OPTRACE";
 const LIMIT: &str = "OPTRACE_MEMORY_LIMIT";
 const SAMPLE: &str = "OPTRACE_SAMPLE";
+const ALLOCATIONS: &str = "OPTRACE_SAMPLE_ALLOCATIONS";
 const THREADS: &str = "OPTRACE_THREADS";
 const FILTER: &str = "OPTRACE_FILTER";
 const SCHEDULE: &str = "OPTRACE_SCHEDULE";
@@ -61,6 +62,7 @@ impl Session {
     /// | `OPTRACE` | the file to write, in the format of its ending; unset or empty: no session |
     /// | `OPTRACE_MEMORY_LIMIT` | bytes, or with a suffix `K`, `M`, `G`: see [`SessionBuilder::memory_limit`] |
     /// | `OPTRACE_SAMPLE` | record one in so many executions of each op: see [`SessionBuilder::sample`] |
+    /// | `OPTRACE_SAMPLE_ALLOCATIONS` | bytes, or `512K`, on average between two blocks that are recorded: see [`SessionBuilder::sample_allocations`] |
     /// | `OPTRACE_FILTER` | which ops to record, as `Linear::*,!*::norm,module=net::layers,min=5us`: see [`Filter`] |
     /// | `OPTRACE_SCHEDULE` | which steps to keep, as `wait=1,warm_up=1,active=3,repeat=1`: see [`Schedule`] |
     /// | `OPTRACE_ON_SIGNAL` | `write` to write the file when SIGINT or SIGTERM ends the program: see [`SessionBuilder::output_on_signal`] |
@@ -132,6 +134,13 @@ fn builder_from(variables: Variables<'_>) -> Result<Option<SessionBuilder>, Sess
             return Err(SessionError::environment(SAMPLE, value, expected));
         };
         builder = builder.sample(n);
+    }
+    if let Some(value) = variable(ALLOCATIONS)? {
+        let Some(bytes) = parse_bytes(&value) else {
+            let expected = "a number of bytes such as `512K`";
+            return Err(SessionError::environment(ALLOCATIONS, value, expected));
+        };
+        builder = builder.sample_allocations(bytes as u64);
     }
     if let Some(value) = variable(FILTER)? {
         let Some(filter) = Filter::parse(&value) else {
@@ -255,6 +264,7 @@ mod tests {
             ("OPTRACE", "t-{rank}.json"),
             ("OPTRACE_MEMORY_LIMIT", "3K"),
             ("OPTRACE_SAMPLE", "7"),
+            ("OPTRACE_SAMPLE_ALLOCATIONS", "512k"),
             ("OPTRACE_FILTER", "mat*"),
             ("OPTRACE_SCHEDULE", "wait=2,active=5"),
             ("OPTRACE_THREADS", "this"),
@@ -268,6 +278,7 @@ mod tests {
             .output("t-{rank}.json")
             .memory_limit(3072)
             .sample(7)
+            .sample_allocations(512 << 10)
             .filter(Filter::new().only("mat*"))
             .schedule(Schedule::new().wait(2).active(5))
             .this_thread_only()
@@ -282,6 +293,7 @@ mod tests {
         for (name, value) in [
             ("OPTRACE_MEMORY_LIMIT", "lots"),
             ("OPTRACE_SAMPLE", "0"),
+            ("OPTRACE_SAMPLE_ALLOCATIONS", "-1"),
             ("OPTRACE_FILTER", "min=5"),
             ("OPTRACE_SCHEDULE", "1,1,3"),
             ("OPTRACE_THREADS", "two"),

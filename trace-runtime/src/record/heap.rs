@@ -1,6 +1,6 @@
 //! The heap in a session: what `TracedAlloc` recorded becomes memory events and contexts of the trace.
 
-use crate::model::wire::metadata::{MEMORY_CONTEXTS, MEMORY_UNRECORDED};
+use crate::model::wire::metadata::{MEMORY_CONTEXTS, MEMORY_SAMPLED, MEMORY_UNRECORDED};
 use crate::model::{MemoryContext, MemoryEvent, TraceStore};
 use std::sync::atomic::Ordering;
 pub(super) use trace_core::__engine::heap::HeapRecord;
@@ -8,8 +8,8 @@ use trace_core::__engine::heap::{self, Counts};
 use trace_core::__engine::state::Running;
 
 /// Begins to record the heap, if the program uses `TracedAlloc`.
-pub(super) fn begin(running: &Running) {
-    let is_recorded = heap::begin(&running.clock, running.only);
+pub(super) fn begin(running: &Running, sampled_every: u64) {
+    let is_recorded = heap::begin(&running.clock, running.only, sampled_every);
     running
         .shared
         .records_heap
@@ -33,6 +33,9 @@ pub(super) fn add_to(store: &mut TraceStore, record: &HeapRecord, rank: Option<u
     }
     if record.unrecorded > 0 {
         store.insert_metadata(MEMORY_UNRECORDED, record.unrecorded.to_string());
+    }
+    if record.sampled_every > 0 {
+        store.insert_metadata(MEMORY_SAMPLED, record.sampled_every.to_string());
     }
     let events: Vec<MemoryEvent<'_>> = record
         .changes

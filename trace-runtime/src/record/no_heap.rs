@@ -5,7 +5,7 @@ use trace_core::__engine::state::Running;
 
 pub(super) struct HeapRecord;
 
-pub(super) fn begin(_running: &Running) {}
+pub(super) fn begin(_running: &Running, _sampled_every: u64) {}
 
 pub(super) fn finish(_running: &Running) -> Option<HeapRecord> {
     None

@@ -84,6 +84,7 @@ pub(super) struct Settings {
     pub(super) on_signal: bool,
     /// The file of a session that streams.
     pub(super) recording: Option<PathBuf>,
+    pub(super) sample_allocations: u64,
     pub(super) reports_errors: bool,
 }
 
@@ -116,7 +117,7 @@ impl Session {
             is_paused: false,
             steps: StepMarks::default(),
         };
-        heap::begin(&session.running);
+        heap::begin(&session.running, settings.sample_allocations);
         session.steps.begin(session.running.base);
         if let Some(output) = session.output.as_ref().filter(|_| settings.on_signal) {
             let output = Arc::new(SignalOutput {

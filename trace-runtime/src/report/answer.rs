@@ -4,7 +4,7 @@ use super::Report;
 use super::names::{fit, printable};
 use crate::analyze::{DeviceActivity, OpRow};
 use crate::model::wire::metadata as keys;
-use crate::units::{count, counted, duration, percent, prose};
+use crate::units::{bytes, count, counted, duration, percent, prose};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -123,6 +123,9 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
             "{left_out} left out by sampling; counts and totals do not include them"
         ));
     }
+    if let Some(every) = report.memory_sampled_every {
+        notes.push(estimates(every));
+    }
     if let (Some(overhead), Some(first)) = (report.overhead_ns, report.untrusted.first()) {
         let name = printable(&first.operation);
         let subject = match report.untrusted.len() {
@@ -145,6 +148,14 @@ pub(super) fn host_runs_ahead(overrun_ns: u64) -> Option<String> {
             prose(&duration(overrun_ns))
         )
     })
+}
+
+/// A note about figures of a heap that was sampled.
+pub fn estimates(sampled_every: u64) -> String {
+    format!(
+        "figures of the heap are estimates: one block was recorded for every {} allocated, on average",
+        prose(&bytes(sampled_every))
+    )
 }
 
 /// A note about ops that were running when the recording ended.

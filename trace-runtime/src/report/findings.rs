@@ -30,7 +30,7 @@ pub(super) fn text(report: &Report, rows: usize, width: usize) -> String {
             format!("{of_this}{}", printable(&finding.sentence)),
             format!("try: {}", finding.advice),
         ];
-        let mut share = format!("{:>5}", percent(finding.share));
+        let mut share = format!("{:>5}", share_of(finding));
         for line in lines {
             for part in wrapped(&line, width.saturating_sub(SHARE).max(1)).lines() {
                 let _ = writeln!(text, "{share:<SHARE$}{part}");
@@ -45,6 +45,14 @@ pub(super) fn text(report: &Report, rows: usize, width: usize) -> String {
     text
 }
 
+/// The share of a finding; findings about memory have none.
+fn share_of(finding: &Finding) -> String {
+    if finding.kind.is_about_memory() {
+        return "bytes".to_owned();
+    }
+    percent(finding.share)
+}
+
 /// A list item for each finding, up to `rows`; empty without any.
 pub(super) fn markdown(report: &Report, rows: usize) -> String {
     let mut text = String::new();
@@ -53,7 +61,7 @@ pub(super) fn markdown(report: &Report, rows: usize) -> String {
         let _ = writeln!(
             text,
             "{indent}- **{}** {of_this}{}. *{}*",
-            percent(finding.share),
+            share_of(finding),
             plain(&printable(&finding.sentence)),
             plain(&finding.advice)
         );

@@ -11,17 +11,19 @@ use crate::units::{bytes, count, percent, prose, shapes};
 pub(super) fn memory(report: &Report, names: &ShortNames, rows: usize) -> [Table; 3] {
     [
         held(&report.memory, names, rows),
-        heap(&report.heap, names, rows),
+        heap(&report.heap, names, report.memory_sampled_every, rows),
         growth(&report.memory_growth, names, rows),
     ]
 }
 
 /// Live memory, the heap by op and suspected leaks of a trace as tables, with up to `rows` rows each; empty ones are
-/// left out. [`Report::tables`] has them among the others.
+/// left out. The title of the heap's table marks estimates, which it has if `sampled_every` is given.
+/// [`Report::tables`] has them among the others.
 pub fn memory_tables(
     live: &[LiveMemory],
     heap_rows: &[HeapRow],
     grown: &[MemoryGrowth],
+    sampled_every: Option<u64>,
     rows: usize,
 ) -> Vec<Table> {
     let ops = live
@@ -32,7 +34,7 @@ pub fn memory_tables(
     let names = &ShortNames::of(ops);
     [
         held(live, names, rows),
-        heap(heap_rows, names, rows),
+        heap(heap_rows, names, sampled_every, rows),
         growth(grown, names, rows),
     ]
     .into_iter()
@@ -106,7 +108,7 @@ fn held(memory: &[LiveMemory], names: &ShortNames, limit: usize) -> Table {
     cut(table, limit)
 }
 
-fn heap(heap: &[HeapRow], names: &ShortNames, limit: usize) -> Table {
+fn heap(heap: &[HeapRow], names: &ShortNames, sampled_every: Option<u64>, limit: usize) -> Table {
     let row = |row: &HeapRow| {
         let calls = row.calls.max(1);
         let per_call = |value: u64| {
@@ -149,7 +151,10 @@ fn heap(heap: &[HeapRow], names: &ShortNames, limit: usize) -> Table {
         ]
     };
     let table = Table {
-        title: "Heap memory by op and input shapes".to_owned(),
+        title: match sampled_every {
+            None => "Heap memory by op and input shapes".to_owned(),
+            Some(_) => "Heap memory by op and input shapes (estimates)".to_owned(),
+        },
         columns: vec![
             Column::name("op"),
             Column::number("calls", 1),

@@ -21,7 +21,7 @@ mod unfinished;
 mod unrecorded;
 
 pub use crate::units::{bytes, count, duration, percent, prose, rate, shapes};
-pub use answer::FREES_MISSING;
+pub use answer::{FREES_MISSING, estimates};
 pub use memory_sections::memory_tables;
 pub use names::{display_width, printable};
 pub use op_filter::OpFilter;
@@ -34,8 +34,8 @@ use crate::analyze::{
     Activity, CategoryTime, CausalModel, Collective, CriticalPath, DeviceIdle, Findings, HeapRow,
     Heatmap, LiveMemory, MachinePeaks, MemoryGrowth, OpOutcomes, OpRow, OpTables, RooflinePoint,
     StepTable, Structure, UntrustedOp, activity_of, add_waiting, collectives, device_sets,
-    heap_by_shape, live_memory, memory_growth, outcomes, overhead_ns, roofline, step_table_in,
-    too_short_to_trust,
+    heap_by_shape, live_memory, memory_growth, memory_sampled_every, outcomes, overhead_ns,
+    roofline, step_table_in, too_short_to_trust,
 };
 use crate::csv_text::op_csv;
 use crate::model::json_struct::json_struct;
@@ -113,6 +113,9 @@ pub struct Report {
     pub memory: Vec<LiveMemory>,
     /// Heap memory by op and input shapes, if the program used `TracedAlloc`.
     pub heap: Vec<HeapRow>,
+    /// The average distance in bytes between two blocks of the heap that were recorded, if it was sampled: the figures of
+    /// the heap are then estimates.
+    pub memory_sampled_every: Option<u64>,
     /// Memory that grew with every step.
     pub memory_growth: Vec<MemoryGrowth>,
     /// Ops with executions that did not succeed.
@@ -156,10 +159,17 @@ json_struct!(Report {
         idle,
         heap,
         memory_growth,
+        memory_sampled_every,
         peaks,
         roofline
     ],
 });
+
+/// Whether tracing was compiled out of the program.
+fn is_compiled_out<T: TraceView + ?Sized>(trace: &T) -> bool {
+    let tracing = trace.metadata().get(keys::TRACING);
+    tracing.is_some_and(|value| value == keys::COMPILED_OUT)
+}
 
 /// Points of a memory curve, at most: terminals are not wider.
 const CURVE_POINTS: usize = 256;
@@ -207,6 +217,7 @@ impl Report {
         let asked = ask(&causal);
         drop(causal);
         let steps = step_table_in(trace, &idle_times, &waiting);
+        let (heap, growth) = (heap_by_shape(trace), memory_growth(trace));
         let facts = Facts::of(
             trace,
             host_times,
@@ -220,6 +231,8 @@ impl Report {
                 untrusted: &untrusted,
                 overhead_ns: overhead,
                 steps: &steps,
+                heap: &heap,
+                growth: &growth,
             },
         );
         let (findings, overrun_ns) = (find(&facts), facts.overrun_ns);
@@ -249,13 +262,13 @@ impl Report {
             collectives,
             critical_path,
             memory,
-            heap: heap_by_shape(trace),
-            memory_growth: memory_growth(trace),
+            heap,
+            memory_growth: growth,
+            memory_sampled_every: memory_sampled_every(trace),
             outcomes: outcomes(trace),
             ..Report::default()
         };
-        let tracing = trace.metadata().get(keys::TRACING);
-        let compiled_out = tracing.is_some_and(|value| value == keys::COMPILED_OUT);
+        let compiled_out = is_compiled_out(trace);
         report.notes = answer::notes(&report, compiled_out);
         report
             .notes

@@ -1,6 +1,7 @@
 //! The counters of one thread for each context.
 
 use super::contexts::MAX_CONTEXTS;
+use super::sampling::{PARTS, Weight};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +16,7 @@ pub struct Counts {
     pub freed: u64,
     /// The number of those frees.
     pub frees: u64,
-    /// Executions of the op that have ended.
+    /// Executions of the op that have ended and in which memory was allocated or freed.
     pub calls: u64,
     /// Bytes allocated inside those executions, ops inside included.
     pub inside: u64,
@@ -27,22 +28,36 @@ pub struct Counts {
     pub peak: u64,
 }
 
-/// Written by one thread, read by any.
-#[derive(Debug, Default)]
+impl Counts {
+    /// Turns the counts of a sampled recording into blocks.
+    pub(super) fn in_blocks(&mut self) {
+        for count in [
+            &mut self.allocations,
+            &mut self.frees,
+            &mut self.inside_allocations,
+        ] {
+            *count = (*count + PARTS / 2) / PARTS;
+        }
+    }
+}
+
+/// Written by one thread, read by any. What changes with every block is in the first cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct ContextCounters {
     allocated: AtomicU64,
     allocations: AtomicU64,
     freed: AtomicU64,
     frees: AtomicU64,
+    /// In the list of contexts that changed since the log was last written.
+    is_listed: AtomicU64,
+    /// What the log of changes has: allocated less freed.
+    logged: AtomicU64,
     calls: AtomicU64,
     inside: AtomicU64,
     inside_allocations: AtomicU64,
     temporary: AtomicU64,
     peak: AtomicU64,
-    /// What the log of changes has: allocated less freed.
-    logged: AtomicU64,
-    /// In the list of contexts that changed since the log was last written.
-    is_listed: AtomicU64,
 }
 
 /// Only the thread that owns the counters calls it, so a load and a store are enough.
@@ -53,16 +68,40 @@ fn add(counter: &AtomicU64, value: u64) {
 }
 
 impl ContextCounters {
-    #[inline]
-    pub(super) fn count_allocation(&self, bytes: u64) {
-        add(&self.allocated, bytes);
-        add(&self.allocations, 1);
+    pub(super) const fn new() -> ContextCounters {
+        ContextCounters {
+            allocated: AtomicU64::new(0),
+            allocations: AtomicU64::new(0),
+            freed: AtomicU64::new(0),
+            frees: AtomicU64::new(0),
+            is_listed: AtomicU64::new(0),
+            logged: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            inside: AtomicU64::new(0),
+            inside_allocations: AtomicU64::new(0),
+            temporary: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+        }
     }
 
     #[inline]
-    pub(super) fn count_free(&self, bytes: u64) {
-        add(&self.freed, bytes);
-        add(&self.frees, 1);
+    pub(super) fn count_allocation(&self, block: Weight) {
+        add(&self.allocated, block.bytes);
+        add(&self.allocations, block.blocks);
+    }
+
+    #[inline]
+    pub(super) fn count_free(&self, block: Weight) {
+        add(&self.freed, block.bytes);
+        add(&self.frees, block.blocks);
+    }
+
+    /// Bytes and blocks allocated so far.
+    pub(super) fn allocated(&self) -> (u64, u64) {
+        (
+            self.allocated.load(Ordering::Relaxed),
+            self.allocations.load(Ordering::Relaxed),
+        )
     }
 
     pub(super) fn count_call(&self) {
@@ -160,7 +199,7 @@ impl Counters {
     /// Allocates if the thread has no counters for this context yet.
     pub(super) fn add(&self, context: u16) {
         self.segments[usize::from(context) / SEGMENT]
-            .get_or_init(|| (0..SEGMENT).map(|_| ContextCounters::default()).collect());
+            .get_or_init(|| (0..SEGMENT).map(|_| ContextCounters::new()).collect());
     }
 
     pub(super) fn add_to(&self, counts: &mut [Counts]) {

@@ -5,33 +5,37 @@
 //! is charged to the op that allocated it, on whichever thread that happens. Counters belong to one thread each and are
 //! added up when the session ends. Nothing here takes a lock except a new context, a new thread and a logged change.
 //!
-//! An op is open on its thread between [`enter`] and [`leave`], which the recorder calls. Memory that the recorder
-//! itself allocates is charged to [`TRACER`].
+//! An op takes part from the first allocation or free inside it ([`open_ops`]), so ops without any cost nothing here.
+//! Memory that the recorder itself allocates is charged to [`TRACER`]. A recording may [sample](sampling) blocks.
 
 mod changes;
 mod contexts;
 mod counters;
+mod open_ops;
+mod owner;
+mod sampling;
 mod session;
 mod shadow;
+mod slow_path;
 mod thread;
 mod tracer;
 
 pub use changes::Change;
 pub use contexts::{Context, OTHER, OUTSIDE, TRACER};
 pub use counters::Counts;
+pub(crate) use open_ops::{Entered, context, context_of, count_call, enter, leave, leave_ended};
 pub use session::{HeapRecord, begin, finish, totals};
-pub(crate) use thread::{
-    adopt, allocated, context, context_of, count_call, enter, freed, give_back, leave, restore,
-    take,
-};
+pub(crate) use thread::{allocated, freed, passes_by, restore, take, was_passed_by};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// 0 while no session records the heap, else a number that differs between sessions.
+/// 0 while no session records the heap, else a number that differs between sessions, perhaps with [`SAMPLED`].
 static ON: AtomicU32 = AtomicU32::new(0);
+/// Set if the session records a sample of the blocks.
+const SAMPLED: u32 = 1 << 31;
 
-/// Whether a session records the heap; one relaxed load.
+/// 0 while no session records the heap; one relaxed load.
 #[inline]
-pub(crate) fn is_on() -> bool {
-    ON.load(Ordering::Relaxed) != 0
+pub(crate) fn now() -> u32 {
+    ON.load(Ordering::Relaxed)
 }

@@ -3,7 +3,7 @@
 use super::changes::{Change, Changes};
 use super::contexts::{Context, Contexts, OUTSIDE};
 use super::counters::{Counters, Counts};
-use super::{ON, TRACER, shadow, thread, tracer};
+use super::{ON, SAMPLED, TRACER, owner, sampling, shadow, thread, tracer};
 use crate::engine::clock::Clock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +18,8 @@ pub(super) struct HeapSession {
     pub(super) clock: Clock,
     /// The only thread that is recorded, by its number.
     only: Option<u64>,
+    /// A block is recorded every so many bytes on average; 0 if all are.
+    sampled_every: u64,
 }
 
 impl HeapSession {
@@ -119,6 +121,12 @@ pub(super) fn is_recorded(thread: u64) -> bool {
         .is_some_and(|session| session.records(thread))
 }
 
+/// A block is recorded every so many bytes on average; 0 if all are.
+pub(super) fn sampled_every() -> u64 {
+    let session = lock(&SESSION);
+    session.as_ref().map_or(0, |session| session.sampled_every)
+}
+
 /// Runs `f` on the slot of threads that have none: they have ended already, or there are too many.
 pub(super) fn with_shared_slot(f: impl FnOnce(&'static Slot)) {
     let slot = lock(&SLOTS).first().copied();
@@ -128,13 +136,18 @@ pub(super) fn with_shared_slot(f: impl FnOnce(&'static Slot)) {
     }
 }
 
-/// Begins to record the heap. False, and nothing is recorded, if the program does not use `TracedAlloc`.
-pub fn begin(clock: &Clock, only: Option<u64>) -> bool {
+/// Begins to record the heap: every block, or one every so many bytes on average if `sampled_every` is not 0. False, and
+/// nothing is recorded, if the program does not use `TracedAlloc`.
+pub fn begin(clock: &Clock, only: Option<u64>, sampled_every: u64) -> bool {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     thread::as_tracer(|| {
         tracer::reset();
-        let number = NEXT.fetch_add(1, Ordering::Relaxed).max(1);
-        if thread::tag_of(number) == thread::FIRST_TAG {
+        let mut number = (NEXT.fetch_add(1, Ordering::Relaxed) & !SAMPLED).max(1);
+        if sampled_every > 0 {
+            number |= SAMPLED;
+            sampling::clear();
+        }
+        if owner::tag_of(number) == owner::FIRST_TAG {
             // Tags begin again: the words of earlier recordings must not be taken for this one's.
             shadow::clear();
         }
@@ -144,6 +157,7 @@ pub fn begin(clock: &Clock, only: Option<u64>) -> bool {
             changes: Changes::new(),
             clock: clock.clone(),
             only,
+            sampled_every,
         });
         let mut slots = lock(&SLOTS);
         if slots.is_empty() {
@@ -161,7 +175,7 @@ pub fn begin(clock: &Clock, only: Option<u64>) -> bool {
     is_installed
 }
 
-/// What has been recorded so far, over all contexts and threads. Exact while no other thread allocates.
+/// What has been recorded so far of every block, over all contexts and threads. Exact while no other thread allocates.
 pub fn totals() -> Counts {
     let mut sum = Counts::default();
     let Some(number) = lock(&SESSION).as_ref().map(|session| session.number) else {
@@ -187,6 +201,8 @@ pub struct HeapRecord {
     pub changes: Vec<Change>,
     /// Blocks that could not be recorded.
     pub unrecorded: u64,
+    /// The figures are estimates from a block every so many bytes on average; 0 if they are exact.
+    pub sampled_every: u64,
 }
 
 /// Ends recording. None if the heap is not being recorded.
@@ -214,12 +230,16 @@ pub fn finish() -> Option<HeapRecord> {
                 })
             }));
         }
+        if session.sampled_every > 0 {
+            counts.iter_mut().for_each(Counts::in_blocks);
+        }
         tracer::add_to(&mut counts[usize::from(TRACER)]);
         Some(HeapRecord {
             contexts,
             counts,
             changes: session.changes.take(),
             unrecorded,
+            sampled_every: session.sampled_every,
         })
     })
 }

@@ -3,7 +3,7 @@
 
 use super::contexts::TRACER;
 use super::counters::Counts;
-use super::thread::{Owner, tag_of};
+use super::owner::{Owner, tag_of};
 use super::{ON, shadow};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ pub(super) fn allocated(address: usize, bytes: u64) {
         return;
     }
     if let Some(word) = shadow::word_for(address) {
-        Owner::new(tag_of(number), 0, TRACER, 0).store(word);
+        Owner::new(tag_of(number), 0, 0, TRACER).store(word);
         ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
     }

@@ -9,6 +9,8 @@ mod suspended;
 mod tasks;
 
 pub(crate) use guarded::{abandon, begin, begin_sync, end};
+#[cfg(feature = "alloc")]
+pub(crate) use heap::Mark;
 pub(crate) use open_ops::OpId;
 pub(crate) use tasks::{EndedTask, LabelScope, Linked};
 
@@ -61,9 +63,6 @@ pub struct Recorder {
     pub(crate) sink: TensorSink,
     /// The extras of ops that are open.
     extras: Vec<RawExtra>,
-    /// Allocations are charged to its ops.
-    #[cfg(feature = "alloc")]
-    records_heap: bool,
 }
 
 /// An open op that does not end on the short path.
@@ -121,8 +120,6 @@ impl Recorder {
             label: NO_LABEL,
             sink: TensorSink::new(),
             extras: Vec::new(),
-            #[cfg(feature = "alloc")]
-            records_heap: false,
         }
     }
 
@@ -138,10 +135,6 @@ impl Recorder {
             let target = Box::new(Target::of_session(running));
             self.open.publish_in(target.open_slot());
             self.target = Some(target);
-            #[cfg(feature = "alloc")]
-            {
-                self.records_heap = self.has_heap();
-            }
             self.next_id = first_id();
         }
     }
@@ -224,10 +217,6 @@ impl Recorder {
 
     /// Whether every op is recorded, and no more than its row, by a clock that the short path can read.
     fn is_plain(&self) -> bool {
-        #[cfg(feature = "alloc")]
-        if self.records_heap {
-            return false;
-        }
         self.clock.is_shared()
             && self
                 .target
@@ -293,10 +282,6 @@ impl Recorder {
         if has_extra {
             self.open_extra(step, parent);
         }
-        #[cfg(feature = "alloc")]
-        if self.records_heap {
-            self.enter_heap(step);
-        }
         let words = self.sink.op_words();
         let is_usual =
             opened_by == OpenedBy::Guard && words.at != NOWHERE && !has_extra && self.is_plain();
@@ -328,7 +313,8 @@ impl Recorder {
     /// The signature of the inputs that have been described, if open ops are published.
     fn signature_of_inputs(&mut self) -> Option<u32> {
         let target = self.target.as_ref().filter(|_| self.open.is_published())?;
-        self.sink.number_of_inputs(target.shared())
+        self.sink
+            .number_of_inputs(self.sink.op_words(), target.shared())
     }
 
     fn put_open(&mut self, id: OpId, set: impl FnOnce(&OpenOp)) {
@@ -393,10 +379,6 @@ impl Recorder {
             op.start.get(),
             Steps::new(op.step(), self.open.step(index - 1)),
         );
-        #[cfg(feature = "alloc")]
-        if self.records_heap {
-            crate::engine::heap::leave(steps.step());
-        }
         let unusual = self.unusual.iter().rposition(|unusual| unusual.id == id);
         let has_extra = unusual.is_some_and(|at| self.unusual[at].has_extra);
         self.append(Ending {
@@ -410,6 +392,7 @@ impl Recorder {
             if let Some(at) = unusual {
                 self.unusual.remove(at);
             }
+            self.leave_heap(index);
             self.open.pop();
             self.pop_ended();
         } else {
@@ -449,6 +432,7 @@ impl Recorder {
                 .rposition(|unusual| unusual.id == op.id() && unusual.has_ended)
         {
             self.unusual.remove(at);
+            self.leave_heap(self.open.len());
             self.open.pop();
         }
     }

@@ -142,6 +142,13 @@ impl OpenOps {
         self.ops[0].id.set(u64::from(NO_PARENT));
     }
 
+    /// The index of the innermost op.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) fn depth(&self) -> u32 {
+        self.innermost.get()
+    }
+
     /// How many ops are open.
     pub(crate) fn len(&self) -> usize {
         self.innermost.get() as usize

@@ -21,6 +21,7 @@ pub(super) struct Suspended {
 impl Recorder {
     /// Suspends the ops that are inside of an open op.
     pub(super) fn suspend_inside(&mut self, index: usize) {
+        self.leave_heap(index + 1);
         while self.open.len() > index {
             let inner = self.open.len();
             let words = self.words_of(inner);

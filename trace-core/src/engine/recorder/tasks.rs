@@ -1,6 +1,6 @@
 //! Ops whose parent is on another thread, and ops that continue across `.await`.
 
-use super::{Ending, OpenOp, Recorder};
+use super::{Ending, Recorder};
 use crate::Outcome;
 use crate::describe::Describe;
 use crate::engine::chunk::{NO_PARENT, Steps};
@@ -25,14 +25,12 @@ impl Recorder {
     /// Puts `op` around what begins next; give the result to [`unlink`](Self::unlink).
     pub(crate) fn link(&mut self, op: Option<OpRef>, heap_context: u16) -> Linked {
         let id = u64::from(self.generation()) << 32 | u64::from(NO_PARENT);
-        self.put_open(id, OpenOp::make_unusual);
-        #[cfg(not(feature = "alloc"))]
-        let _ = heap_context;
+        self.put_open(id, |around| {
+            around.make_unusual();
+            // It has no words, so the place for them is free.
+            around.at.set(usize::from(heap_context));
+        });
         Linked {
-            #[cfg(feature = "alloc")]
-            heap_depth: self
-                .records_heap
-                .then(|| crate::engine::heap::adopt(heap_context)),
             index: self.open.len(),
             link: std::mem::replace(&mut self.link, op),
             generation: self.generation(),
@@ -41,10 +39,6 @@ impl Recorder {
 
     pub(crate) fn unlink(&mut self, linked: Linked) {
         if linked.generation == self.generation() && linked.index <= self.open.len() {
-            #[cfg(feature = "alloc")]
-            if let Some(depth) = linked.heap_depth {
-                crate::engine::heap::give_back(depth);
-            }
             self.suspend_inside(linked.index - 1);
             self.pop_ended();
             self.link = linked.link;
@@ -119,8 +113,6 @@ pub(crate) struct Linked {
     index: usize,
     link: Option<OpRef>,
     generation: u32,
-    #[cfg(feature = "alloc")]
-    heap_depth: Option<usize>,
 }
 
 /// The label before [`Recorder::enter_label`].

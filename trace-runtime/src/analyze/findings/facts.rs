@@ -6,6 +6,7 @@ use super::super::collectives::Collective;
 use super::super::device_activity::DeviceSets;
 use super::super::grouping::Grouping;
 use super::super::intervals::Intervals;
+use super::super::memory::{HeapRow, MemoryGrowth};
 use super::super::op_row::OpRow;
 use super::super::short_name::ShortNames;
 use super::super::step_table::StepTable;
@@ -38,6 +39,8 @@ pub(crate) struct Tables<'a> {
     pub(crate) untrusted: &'a [UntrustedOp],
     pub(crate) overhead_ns: Option<u64>,
     pub(crate) steps: &'a StepTable,
+    pub(crate) heap: &'a [HeapRow],
+    pub(crate) growth: &'a [MemoryGrowth],
 }
 
 /// Everything that rules look at.

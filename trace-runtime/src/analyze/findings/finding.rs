@@ -41,6 +41,11 @@ pub enum FindingKind {
     Suspended,
     /// Recording costs a noticeable part of short ops. Subject: the op.
     TooShort,
+    /// Memory grows with every step: a cache without a limit, or a leak. Costs bytes, not time. Subject: the op that
+    /// allocates it.
+    MemoryGrowth,
+    /// An op allocates memory in each call and frees it before it returns. Costs bytes, not time. Subject: the op.
+    RepeatedAllocation,
     /// Another kind, written by a newer version.
     #[default]
     Other,
@@ -48,7 +53,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [FindingKind; 18] = [
+    pub const ALL: [FindingKind; 20] = [
         FindingKind::HostBound,
         FindingKind::DeviceIdle,
         FindingKind::LaunchBound,
@@ -66,6 +71,8 @@ impl FindingKind {
         FindingKind::SlowStep,
         FindingKind::Suspended,
         FindingKind::TooShort,
+        FindingKind::MemoryGrowth,
+        FindingKind::RepeatedAllocation,
         FindingKind::Other,
     ];
 
@@ -89,6 +96,8 @@ impl FindingKind {
             FindingKind::SlowStep => "slow_step",
             FindingKind::Suspended => "suspended",
             FindingKind::TooShort => "too_short",
+            FindingKind::MemoryGrowth => "memory_growth",
+            FindingKind::RepeatedAllocation => "repeated_allocation",
             FindingKind::Other => "other",
         }
     }
@@ -142,8 +151,22 @@ impl FindingKind {
             FindingKind::TooShort => {
                 "trace the op around them instead, or record only a sample of them"
             }
+            FindingKind::MemoryGrowth => {
+                "free or limit what is kept from step to step: caches, histories, tensors that still refer to a graph"
+            }
+            FindingKind::RepeatedAllocation => {
+                "write into a buffer that is kept between calls, or avoid the copy"
+            }
             FindingKind::Other => "",
         }
+    }
+
+    /// Whether its cost is memory, and its time is not known.
+    pub(crate) const fn is_about_memory(self) -> bool {
+        matches!(
+            self,
+            FindingKind::MemoryGrowth | FindingKind::RepeatedAllocation
+        )
     }
 
     /// Share of a finding's cost that can be won at best, to rank findings. Waiting can go away whole;

@@ -15,6 +15,7 @@ mod host_bound;
 mod host_op;
 mod idle;
 mod launch_bound;
+mod memory;
 mod outside_ops;
 mod slow_products;
 mod slow_step;
@@ -31,6 +32,7 @@ pub use finding::{Finding, FindingKind, FindingPart, Findings, Whole};
 use super::causal::CausalModel;
 use super::collectives::collectives;
 use super::device_activity::device_sets;
+use super::memory::{heap_by_shape, memory_growth};
 use super::op_table::OpTables;
 use super::step_table::step_table_in;
 use super::structure::Structure;
@@ -40,7 +42,7 @@ use crate::model::TraceView;
 type Rule = fn(&Facts<'_>) -> Vec<Finding>;
 
 /// Every rule; the order does not matter.
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 17] = [
     allocation::rule,
     outside_ops::rule,
     host_bound::rule,
@@ -56,6 +58,8 @@ const RULES: [Rule; 15] = [
     slow_step::rule,
     suspended::rule,
     too_short::rule,
+    memory::growth,
+    memory::scratch,
 ];
 
 /// What costs time in a trace, by what could be won, most first.
@@ -89,6 +93,8 @@ pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
             untrusted: &untrusted,
             overhead_ns: overhead,
             steps: &steps,
+            heap: &heap_by_shape(trace),
+            growth: &memory_growth(trace),
         },
     ))
 }

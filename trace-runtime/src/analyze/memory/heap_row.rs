@@ -18,7 +18,7 @@ pub struct HeapRow {
     pub label: Option<String>,
     /// The dims of each input.
     pub input_shapes: Vec<Vec<usize>>,
-    /// Executions that ended.
+    /// Executions that ended and in which memory was allocated or freed.
     pub calls: u64,
     /// Bytes allocated while the op was innermost.
     pub allocated_bytes: u64,
@@ -123,12 +123,12 @@ fn contexts<T: TraceView + ?Sized>(trace: &T) -> impl Iterator<Item = MemoryCont
         .filter(|context| !is_tracer(context))
 }
 
-fn is_tracer(context: &MemoryContext) -> bool {
+pub(super) fn is_tracer(context: &MemoryContext) -> bool {
     !context.is_op && context.operation == "(tracer)"
 }
 
 /// The ranks whose heap was recorded.
-fn ranks<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<Option<u32>> {
+pub(super) fn ranks<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<Option<u32>> {
     trace
         .memory_events()
         .filter(|event| event.context.is_some())

@@ -66,7 +66,7 @@ impl<'a, T: TraceView + ?Sized> Owners<'a, T> {
     }
 
     /// The names of the ops around it and its own, outermost first.
-    pub(super) fn stack(&self, owner: Owner) -> Vec<String> {
+    pub(crate) fn stack(&self, owner: Owner) -> Vec<String> {
         let mut stack = Vec::new();
         match owner {
             Owner::Unknown => stack.push("(outside ops)".to_owned()),

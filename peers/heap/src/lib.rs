@@ -12,8 +12,17 @@ const BATCH: usize = 1 << 12;
 /// median batch.
 ///
 /// The sizes are those of small tensors and their shapes: 16 to 1,024 bytes.
-#[allow(clippy::missing_panics_doc, reason = "there is always a batch")]
 pub fn run(name: &str) {
+    run_with(name, allocate, free);
+}
+
+/// The same with other functions around those that allocate and free a batch.
+#[allow(clippy::missing_panics_doc, reason = "there is always a batch")]
+pub fn run_with(
+    name: &str,
+    allocate: impl Fn(&mut Vec<Block>, usize),
+    free: impl Fn(&mut Vec<Block>),
+) {
     let batches = std::env::args()
         .nth(1)
         .map_or(64, |count| count.parse().expect("a number of batches"));
@@ -34,7 +43,8 @@ pub fn run(name: &str) {
 }
 
 /// A block that is freed by [`free`], not by a destructor.
-struct Block(*mut u8, Layout);
+#[derive(Debug)]
+pub struct Block(*mut u8, Layout);
 
 impl Block {
     #[allow(unsafe_code, reason = "allocates directly, without a container around it")]
@@ -51,15 +61,17 @@ fn size(index: usize) -> usize {
     16 << (index % 7)
 }
 
+/// Allocates a batch.
 #[inline(never)]
-fn allocate(held: &mut Vec<Block>, batch: usize) {
+pub fn allocate(held: &mut Vec<Block>, batch: usize) {
     for index in 0..BATCH {
         held.push(Block::new(size(index + batch)));
     }
 }
 
+/// Frees a batch.
 #[inline(never)]
-fn free(held: &mut Vec<Block>) {
+pub fn free(held: &mut Vec<Block>) {
     for Block(block, layout) in held.drain(..) {
         // SAFETY: allocated by `Block::new` with this layout, and freed once.
         #[allow(unsafe_code, reason = "as above")]

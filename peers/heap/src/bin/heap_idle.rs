@@ -6,5 +6,5 @@ use trace_runtime::TracedAlloc;
 static ALLOC: TracedAlloc = TracedAlloc::new(System);
 
 fn main() {
-    trace_peers::heap_cost::run("TracedAlloc, not recording");
+    trace_peers_heap::run("TracedAlloc, not recording");
 }

@@ -4,5 +4,5 @@ static ALLOC: dhat::Alloc = dhat::Alloc;
 
 fn main() {
     let _profiler = dhat::Profiler::builder().testing().build();
-    trace_peers::heap_cost::run("dhat");
+    trace_peers_heap::run("dhat");
 }

@@ -6,5 +6,5 @@ use std::alloc::System;
 static ALLOC: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn main() {
-    trace_peers::heap_cost::run("stats_alloc");
+    trace_peers_heap::run("stats_alloc");
 }

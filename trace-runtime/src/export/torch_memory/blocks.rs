@@ -1,0 +1,141 @@
+//! The memory events of one device as allocations and frees of whole blocks.
+
+use super::arena::Arena;
+use crate::analyze::{Owner, Owners};
+use crate::model::{MemoryEvent, TraceView};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+/// A block of memory, placed in an address space of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    pub(super) owner: Owner,
+}
+
+/// What happened to a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Alloc,
+    Free,
+}
+
+/// The blocks of one device over time.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    /// In the order of their times, in nanoseconds.
+    pub(super) actions: Vec<(i64, Action, Block)>,
+    /// Those that were not freed, by address.
+    pub(super) live: BTreeMap<u64, Block>,
+    arena: Arena,
+    /// Live blocks by what finds them again, the oldest first.
+    open: HashMap<Key, VecDeque<Block>>,
+}
+
+/// What a free has in common with the allocation of the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    /// The heap's events are changes of a context's memory, not single blocks.
+    Context(Owner),
+    Address(u64),
+    /// Where addresses are not recorded.
+    Bytes(u64),
+}
+
+impl Blocks {
+    /// `events` are those of one device, in the order of their times.
+    pub(super) fn of<T: TraceView + ?Sized>(
+        owners: &mut Owners<'_, T>,
+        events: &[MemoryEvent<'_>],
+    ) -> Blocks {
+        let mut blocks = Blocks::default();
+        blocks.add_earlier(events);
+        for event in events {
+            let bytes = event.bytes.unsigned_abs();
+            let owner = owners.of(event);
+            let key = key_of(event, owner);
+            match event.bytes {
+                0 => {}
+                1.. => blocks.alloc(event.at_ns, key, bytes, owner),
+                _ if matches!(key, Key::Context(_)) => blocks.shrink(event.at_ns, key, bytes),
+                _ => blocks.free_oldest(event.at_ns, key),
+            }
+        }
+        blocks
+    }
+
+    /// Bytes of the address space.
+    pub(super) fn reserved(&self) -> u64 {
+        self.arena.length()
+    }
+
+    /// Places the blocks that are freed in the trace and were allocated before it.
+    fn add_earlier(&mut self, events: &[MemoryEvent<'_>]) {
+        let mut known: HashSet<u64> = HashSet::new();
+        for event in events.iter().filter(|event| event.context.is_none()) {
+            let Some(address) = event.address else {
+                continue;
+            };
+            if event.bytes > 0 {
+                known.insert(address);
+            } else if event.bytes < 0 && !known.remove(&address) {
+                let bytes = event.bytes.unsigned_abs();
+                let block = self.place(bytes, Owner::Unknown);
+                self.open
+                    .entry(Key::Address(address))
+                    .or_default()
+                    .push_back(block);
+            }
+        }
+    }
+
+    fn place(&mut self, bytes: u64, owner: Owner) -> Block {
+        let block = Block {
+            address: self.arena.place(bytes),
+            bytes,
+            owner,
+        };
+        self.live.insert(block.address, block);
+        block
+    }
+
+    fn alloc(&mut self, at_ns: i64, key: Key, bytes: u64, owner: Owner) {
+        let block = self.place(bytes, owner);
+        self.open.entry(key).or_default().push_back(block);
+        self.actions.push((at_ns, Action::Alloc, block));
+    }
+
+    fn free(&mut self, at_ns: i64, block: Block) {
+        self.live.remove(&block.address);
+        self.arena.free(block.address, block.bytes);
+        self.actions.push((at_ns, Action::Free, block));
+    }
+
+    fn free_oldest(&mut self, at_ns: i64, key: Key) {
+        if let Some(block) = self.open.get_mut(&key).and_then(VecDeque::pop_front) {
+            self.free(at_ns, block);
+        }
+    }
+
+    /// Frees so many bytes of a context, the latest first. What is left of the last block is a block of its own.
+    fn shrink(&mut self, at_ns: i64, key: Key, mut bytes: u64) {
+        while bytes > 0 {
+            let Some(block) = self.open.get_mut(&key).and_then(VecDeque::pop_back) else {
+                return;
+            };
+            self.free(at_ns, block);
+            if block.bytes > bytes {
+                self.alloc(at_ns, key, block.bytes - bytes, block.owner);
+            }
+            bytes = bytes.saturating_sub(block.bytes);
+        }
+    }
+}
+
+fn key_of(event: &MemoryEvent<'_>, owner: Owner) -> Key {
+    match (event.context, event.address) {
+        (Some(_), _) => Key::Context(owner),
+        (None, Some(address)) => Key::Address(address),
+        (None, None) => Key::Bytes(event.bytes.unsigned_abs()),
+    }
+}
