@@ -1,5 +1,9 @@
 //! The memory of the examples, op by op: weights, activations that are held for the backward pass, and temporaries.
 #![cfg(feature = "enabled")]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "both examples have the same modules, and are used as they are"
+)]
 
 #[path = "../examples/train_mlp/graph.rs"]
 #[allow(dead_code, reason = "the tests use a part of the example")]
@@ -140,7 +144,7 @@ fn the_peak_of_training_has_weights_and_activations() {
         memory.holders
     );
     // The curve rises and falls with every step.
-    let half = (memory.peak_bytes + floats(weights)) / 2;
+    let half = memory.peak_bytes.midpoint(floats(weights));
     let rises = memory
         .curve
         .windows(2)

@@ -101,13 +101,13 @@ const EARLIER: usize = 12_345;
 #[test]
 fn the_sums_are_those_of_the_allocator_to_the_byte() {
     // Outlives its session, and is freed in none.
-    let mut outlives = Vec::new();
+    let mut later = Vec::new();
     for round in 0..4 {
         let earlier = black_box(vec![1u8; EARLIER]);
         let session = Session::start().unwrap();
         let (before, ours_before) = (counted(), totals());
         drop(earlier);
-        let outlived = keep(&[round as u8; 777]);
+        let kept = keep(&[round as u8; 777]);
         let (send, receive) = mpsc::channel::<Vec<u8>>();
         let receive = Mutex::new(receive);
         std::thread::scope(|scope| {
@@ -150,7 +150,7 @@ fn the_sums_are_those_of_the_allocator_to_the_byte() {
         }
         let (after, ours_after) = sums;
         drop(session.finish());
-        outlives.push(outlived);
+        later.push(kept);
         if round == 0 {
             // Tables that grow once and are kept were made before the recording, and are freed in it.
             continue;

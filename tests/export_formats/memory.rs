@@ -273,6 +273,23 @@ fn a_snapshot_for_torch_has_the_blocks_with_their_stacks() {
 }
 
 #[test]
+fn memory_from_before_the_trace_is_part_of_a_snapshot() {
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(None, None, None);
+    builder.push(&NewEntry::new("op", thread, 0, 100)).unwrap();
+    for (at, bytes, address, allocated) in [(0, 100, 1, 5100), (10, -700, 2, 4400)] {
+        let event = MemoryEvent::new(at, bytes, "cuda:0");
+        builder.push_memory(&event.with_address(address).with_allocated(allocated));
+    }
+    let trace = builder.finish();
+    let snapshot = unpickle(&exported(&TorchMemory, &trace));
+    assert_eq!(check(&snapshot), [5100]);
+    assert_eq!(live_memory(&trace)[0].peak_bytes, 5100);
+    let segment = &snapshot.get("segments").list()[0];
+    assert_eq!(segment.number("allocated_size"), 4400);
+}
+
+#[test]
 fn changes_of_a_context_become_blocks() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);

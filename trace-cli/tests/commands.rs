@@ -166,6 +166,26 @@ fn flame_graphs_are_drawn_alone_and_against_an_earlier_trace() {
 }
 
 #[test]
+fn flame_graphs_of_memory_have_bytes() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    for by in ["live", "allocated"] {
+        let stacks = optrace(&["flame", &trace, "--by", by, "--collapsed"]).fine();
+        let bytes = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
+        let sum: u64 = stacks.lines().filter_map(bytes).sum();
+        assert_eq!(sum, 32768, "{stacks}");
+        assert!(stacks.contains(";aten::linear;aten::mm 32768"), "{stacks}");
+        let svg = optrace(&["flame", &trace, "--by", by]).fine();
+        assert!(svg.contains("memory (32,768 bytes, 100%)"), "{svg}");
+    }
+    let times = optrace(&["flame", &trace, "--collapsed"]).fine();
+    let converted = optrace(&["convert", &trace, "--to", "collapsed"]).fine();
+    assert_eq!(times, converted);
+    let both = optrace(&["flame", &trace, "--collapsed", "--against", &trace]);
+    assert_eq!(both.code, 2);
+}
+
+#[test]
 fn a_timeline_and_memory_show_threads_and_devices() {
     let folder = Folder::new();
     let trace = folder.file("t.json", torch_trace(1));

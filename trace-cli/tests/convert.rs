@@ -29,6 +29,18 @@ fn ops(path: &str) -> String {
 }
 
 #[test]
+fn a_memory_snapshot_is_named_by_its_ending() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", torch_trace(1));
+    let path = within(&folder, "memory.pickle");
+    assert_eq!(optrace(&["convert", &trace, "-o", &path]).fine(), "");
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.starts_with(&[0x80, 2]) && bytes.ends_with(b"."));
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+    assert!(has(b"device_traces") && has(b"aten::mm"));
+}
+
+#[test]
 fn formats_that_can_be_read_give_the_same_trace_back() {
     let folder = Folder::new();
     let trace = folder.file("t.json", torch_trace(1));

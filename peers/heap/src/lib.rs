@@ -47,7 +47,10 @@ pub fn run_with(
 pub struct Block(*mut u8, Layout);
 
 impl Block {
-    #[allow(unsafe_code, reason = "allocates directly, without a container around it")]
+    #[allow(
+        unsafe_code,
+        reason = "allocates directly, without a container around it"
+    )]
     fn new(bytes: usize) -> Block {
         let layout = Layout::from_size_align(bytes, 8).expect("a small layout");
         // SAFETY: the size is not zero.

@@ -1,8 +1,9 @@
 //! One program under two tools at once: what `TracedAlloc` and hotpath count of the same functions.
 //!
-//! Both charge an allocation to the innermost function. hotpath has no shapes, no frees and no live memory, and counts
-//! what our recorder allocates as the function's: a few blocks in the first calls, which are `(tracer)` in our trace. So
-//! the usual call is compared. Fails if it differs. The variable `HOTPATH_ALLOC_METRIC=count` must be set.
+//! Both charge an allocation to the innermost function. hotpath has no shapes, no frees and no live memory. Each tool
+//! counts the few blocks that the other one allocates inside a function (tables of the first calls, logs that grow), so
+//! whole blocks per call are compared, and what is left over must be few. Fails if a function differs. The variable
+//! `HOTPATH_ALLOC_METRIC=count` must be set.
 use hotpath::CountingAllocator;
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -47,12 +48,13 @@ fn layer(x: &[f32]) -> f32 {
 }
 
 const CALLS: u64 = 50;
+/// Blocks that the other tool allocates inside one function, at most.
+const MOST_OF_OTHER: u64 = 12;
 
 fn main() {
     let path = std::env::temp_dir().join(format!("heap-counts-{}.json", std::process::id()));
     let x = vec![0.5f32; 1000];
     let session = Session::start().expect("no other session");
-    // Both tools set up tables in the first call of a function, which the other one counts.
     layer(&x);
     let guard = hotpath::HotpathGuardBuilder::new("main")
         .format(hotpath::Format::Json)
@@ -69,27 +71,32 @@ fn main() {
     let theirs = of_hotpath(&serde_json::from_str(&text).expect("hotpath writes JSON"));
 
     let contexts = memory_contexts(&trace, None);
-    println!("{:<22} {:>8} {:>8}", "allocations per call", "ours", "hotpath");
+    println!(
+        "{:<22} {:>8} {:>8}",
+        "allocations per call", "ours", "hotpath"
+    );
     for name in ["scale", "normalise", "grow", "layer"] {
         let rows = contexts.iter().filter(|row| row.operation == name);
         let (calls, blocks) = rows.fold((0, 0), |sum, row: &MemoryContext| {
             (sum.0 + row.calls, sum.1 + row.allocations)
         });
         assert_eq!(calls, CALLS + 1);
-        assert_eq!(blocks % calls, 0, "every call allocates the same");
-        let ours = blocks / calls;
-        let theirs = theirs.get(name).copied().unwrap_or(0);
-        println!("{name:<22} {ours:>8} {theirs:>8}");
-        assert_eq!(ours, theirs, "{name}: {text}");
+        let (their_calls, their_blocks) = theirs.get(name).copied().unwrap_or((1, 0));
+        let (ours, left) = (blocks / calls, blocks % calls);
+        let (others, their_left) = (their_blocks / their_calls, their_blocks % their_calls);
+        println!("{name:<22} {ours:>8} {others:>8}   left over: {left} and {their_left}");
+        assert_eq!(ours, others, "{name}: {text}");
+        assert!(left.max(their_left) <= MOST_OF_OTHER, "{name}: {text}");
     }
 }
 
-/// Allocations of 95 % of the calls, by function.
-fn of_hotpath(report: &serde_json::Value) -> BTreeMap<String, u64> {
+/// Calls and allocations by function.
+fn of_hotpath(report: &serde_json::Value) -> BTreeMap<String, (u64, u64)> {
     let rows = report["functions_alloc"]["data"].as_array();
     let rows = rows.into_iter().flatten().filter_map(|row| {
         let name = row["name"].as_str()?.rsplit("::").next()?;
-        Some((name.to_owned(), row["p95"].as_str()?.parse().ok()?))
+        let blocks = row["total"].as_str()?.replace(',', "").parse().ok()?;
+        Some((name.to_owned(), (row["calls"].as_u64()?.max(1), blocks)))
     });
     rows.collect()
 }

@@ -10,7 +10,9 @@ fn work() {
 }
 
 fn main() {
-    let guard = hotpath::HotpathGuardBuilder::new("main").format(hotpath::Format::None).build();
+    let guard = hotpath::HotpathGuardBuilder::new("main")
+        .format(hotpath::Format::None)
+        .build();
     work();
     drop(guard);
 }

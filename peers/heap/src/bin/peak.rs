@@ -58,5 +58,8 @@ fn main() {
 fn compare(name: &str, ours: u64, other: u64) {
     let share = ours.abs_diff(other) as f64 / other as f64;
     println!("{name:<23} {other:>12} {:>7.2} %", share * 100.0);
-    assert!(share <= TOLERANCE, "{name}: the peaks differ by more than 2 %");
+    assert!(
+        share <= TOLERANCE,
+        "{name}: the peaks differ by more than 2 %"
+    );
 }

@@ -69,9 +69,11 @@ impl Blocks {
         self.arena.length()
     }
 
-    /// Places the blocks that are freed in the trace and were allocated before it.
+    /// Places the memory from before the trace: the blocks that are freed in it, and the rest of what the allocator had at
+    /// the first event as one block.
     fn add_earlier(&mut self, events: &[MemoryEvent<'_>]) {
         let mut known: HashSet<u64> = HashSet::new();
+        let mut earlier = 0u64;
         for event in events.iter().filter(|event| event.context.is_none()) {
             let Some(address) = event.address else {
                 continue;
@@ -80,12 +82,25 @@ impl Blocks {
                 known.insert(address);
             } else if event.bytes < 0 && !known.remove(&address) {
                 let bytes = event.bytes.unsigned_abs();
+                earlier = earlier.saturating_add(bytes);
                 let block = self.place(bytes, Owner::Unknown);
                 self.open
                     .entry(Key::Address(address))
                     .or_default()
                     .push_back(block);
             }
+        }
+        let first = events.first();
+        let before = first.and_then(|first| {
+            Some(
+                first
+                    .allocated?
+                    .saturating_add_signed(first.bytes.saturating_neg()),
+            )
+        });
+        let rest = before.unwrap_or(0).saturating_sub(earlier);
+        if rest > 0 {
+            self.place(rest, Owner::Unknown);
         }
     }
 
