@@ -273,10 +273,9 @@ impl Report {
         report
             .notes
             .extend(number(keys::STILL_RUNNING).and_then(answer::still_running));
-        let ahead = answer::host_runs_ahead(overrun_ns);
-        report.notes.extend(ahead.into_iter().chain(missing));
-        let note = frees_missing.then(|| answer::FREES_MISSING.to_owned());
-        report.notes.extend(note);
+        let ahead = answer::host_runs_ahead(overrun_ns).into_iter();
+        let no_frees = frees_missing.then(|| answer::FREES_MISSING.to_owned());
+        report.notes.extend(ahead.chain(missing).chain(no_frees));
         report.notes.extend(notes_of_metadata(trace.metadata()));
         report.answer = answer::line(&report, compiled_out);
         if let Some(lead) = unfinished::lead(trace) {
