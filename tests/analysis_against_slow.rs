@@ -335,34 +335,22 @@ fn longest_chain(trace: &RecordedExecutionTrace) -> u64 {
         })
         .collect();
     for at in 0..=end_of(trace) {
-        let join = |best: &mut BTreeMap<u64, u64>, from: u64, to: u64| {
-            let longest = best[&from].max(best[&to]);
-            best.insert(to, longest);
-        };
-        let comes_back = |(_, (_, end), thread, parent): &Handed| {
+        let mut hand_overs: Vec<(u64, u64)> = Vec::new();
+        for (_, (start, end), thread, parent) in &entries {
             let view: EntryView<'_> = (&trace.entries[parent.unwrap()]).into();
-            (*end <= span(&view).1).then(|| (*thread, view.thread().unwrap()))
-        };
-        for entry in entries
-            .iter()
-            .rev()
-            .filter(|(_, span, ..)| span.1 == at && span.0 < at)
-        {
-            if let Some((from, to)) = comes_back(entry) {
-                join(&mut best, from, to);
+            let caller = view.thread().unwrap();
+            if *start == at {
+                hand_overs.push((caller, *thread));
+            }
+            if *end == at && *end <= span(&view).1 {
+                hand_overs.push((*thread, caller));
             }
         }
-        for (_, _, thread, parent) in entries.iter().filter(|(_, span, ..)| span.0 == at) {
-            let from = trace.entries[parent.unwrap()].thread.unwrap();
-            join(&mut best, from, *thread);
-        }
-        for entry in entries
-            .iter()
-            .rev()
-            .filter(|(_, span, ..)| span.1 == at && span.0 == at)
-        {
-            if let Some((from, to)) = comes_back(entry) {
-                join(&mut best, from, to);
+        // At one moment work may pass through several threads, in any order.
+        for _ in 0..hand_overs.len() {
+            for (from, to) in &hand_overs {
+                let longest = best[from].max(best[to]);
+                best.insert(*to, longest);
             }
         }
         for (&thread, chain) in &mut best {
