@@ -177,6 +177,8 @@ impl FindingKind {
             | FindingKind::OutsideOps
             | FindingKind::DeviceCategory
             | FindingKind::DeviceOp => 0.5,
+            // Work at the speed of the best shape: an estimate, so long waits come before it.
+            FindingKind::SlowProducts => 0.9,
             _ => 1.0,
         }
     }

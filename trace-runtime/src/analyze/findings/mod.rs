@@ -101,7 +101,7 @@ pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
 
 pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     let mut list: Vec<Finding> = RULES.iter().flat_map(|rule| rule(facts)).collect();
-    list.retain(|finding| finding.share >= LEAST_SHARE);
+    list.retain(|finding| finding.share >= LEAST_SHARE || finding.kind.is_about_memory());
     let won = |finding: &Finding| finding.share * finding.kind.winnable();
     let wait = |finding: &Finding| finding.kind.winnable() == 1.0 && finding.share >= LONG_WAIT;
     list.sort_by(|a, b| {
