@@ -107,8 +107,18 @@ fn set_own_handler() {
     unsafe { libc::signal(libc::SIGTERM, handler as libc::sighandler_t) };
 }
 
+/// A shell makes jobs that it starts in the background ignore SIGINT, and a program inherits that.
+#[allow(unsafe_code, reason = "the standard library sets no handlers")]
+fn set_default_actions() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the default action is not a function of this program.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// The process that ends.
 fn child(how: &str) -> Row {
+    set_default_actions();
     let builder = Session::builder();
     let session = match how {
         "int-written" | "term-written" => builder.output(output()).output_on_signal().start(),
