@@ -22,7 +22,7 @@ use std::thread;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Split {
     /// The number of events that are read in order before further threads are used. Smaller files are read in two
-    /// tenths of a second, and further threads take memory (3 MB of 23 for a file of 35 MB) and some more processor time.
+    /// tenths of a second, and further threads take memory (1 MB of 22 for a file of 35 MB) and some more processor time.
     pub(super) in_order: usize,
     /// The text of a part, in bytes. A smaller one stays in the processor's cache; a larger one repeats fewer names.
     part: usize,
