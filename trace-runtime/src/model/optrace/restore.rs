@@ -126,6 +126,7 @@ impl Restored {
                 .filter(|(number, _)| keeps(**number))
                 .map(|(number, read)| (*number, read.clone()))
                 .collect(),
+            locations: self.locations.clone(),
             devices: self.devices.clone(),
             threads: self.threads.clone(),
             metadata: self.metadata.clone(),
