@@ -203,7 +203,9 @@ fn generating_keeps_one_row_of_keys_and_values_per_token() {
     for operation in ["gelu", "add", "causal_softmax"] {
         assert!(!ops(&rows).contains(operation), "{operation} allocates");
     }
-    let live: u64 = rows.iter().map(|row| row.live_bytes).sum();
+    // Outside of ops, the threads of the test harness allocate too.
+    let of_ops = rows.iter().filter(|row| row.operation.is_some());
+    let live: u64 = of_ops.map(|row| row.live_bytes).sum();
     assert_eq!(live, 0, "everything is freed with the cache");
 }
 
