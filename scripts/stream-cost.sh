@@ -3,7 +3,7 @@
 # op if valgrind is installed, and times of interleaved rounds in one process.
 #
 #   scripts/stream-cost.sh [ROUNDS]     31 by default
-#   scripts/stream-cost.sh --long OPS   so many ops through a ring of 64 MiB: memory, bytes on disk, losses
+#   scripts/stream-cost.sh --long OPS   OPS ops through a ring of 64 MiB: memory, bytes on disk, losses
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --quiet --release -p trace-runtime --example stream_cost

@@ -45,7 +45,7 @@ fn work(op: usize) {
     }
 }
 
-/// A session that streams to a file of its own. There is one at a time.
+/// A session that streams to its own file. There is one at a time.
 struct Recording {
     folder: PathBuf,
     path: PathBuf,

@@ -29,7 +29,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes of so many `f32`.
+/// Bytes of this many `f32`.
 const fn floats(count: usize) -> u64 {
     4 * count as u64
 }

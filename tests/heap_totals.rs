@@ -9,7 +9,7 @@ use std::sync::{Mutex, mpsc};
 use trace_core::__engine::heap::totals;
 use trace_runtime::{DType, Device, Session, TensorLike, TensorSink, TracedAlloc, traced_op};
 
-/// The system's allocator, with a count of its own.
+/// The system's allocator, with its own count.
 struct Counting;
 
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);

@@ -167,7 +167,7 @@ fn start(how: &str) -> Child {
         .expect("a process")
 }
 
-/// The row of a trace whose process may have ended inside of an op.
+/// The row of a trace whose process may have ended inside an op.
 fn row_of(trace: &TraceStore) -> Row {
     let open = trace
         .views()

@@ -57,7 +57,7 @@ fn exit_child(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// A forked child does not record for its parent. It makes a recording of its own, with the same file name.
+/// A forked child does not record for its parent. It makes its own recording, with the same file name.
 fn fork() -> Row {
     let file = folder().join("run.json");
     let session = Session::builder().output(&file).start().unwrap();

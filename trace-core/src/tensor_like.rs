@@ -6,7 +6,7 @@ use crate::{DType, TensorSink};
 /// A tensor, or something that holds tensors.
 ///
 /// A tensor hands its dims, dtype and device to the sink; a container lets its parts describe
-/// themselves; anything else does nothing. Implement it for a tensor type of your own, and use
+/// themselves; anything else does nothing. Implement it for your own tensor type, and use
 /// `#[derive(TensorLike)]` for structs and enums that hold tensors.
 ///
 /// ```
@@ -34,7 +34,7 @@ pub trait TensorLike {
     /// then, and the report has a note with the message.
     fn describe(&self, sink: &mut TensorSink);
 
-    /// Whether `describe` runs code of the user's, whose panics are caught. Known at compile time for most types:
+    /// True if `describe` runs code of the user's, whose panics are caught. Known at compile time for most types:
     /// catching costs some twenty instructions.
     #[doc(hidden)]
     #[inline]

@@ -112,7 +112,7 @@ fn status_kib(key: &str) -> Result<u64, Box<dyn Error>> {
     Ok(number.parse()?)
 }
 
-/// Steps of a layer with a matmul and a softmax inside of it, on eight threads in turn.
+/// Steps of a layer with a matmul and a softmax inside it, on eight threads in turn.
 fn many_ops(entries: usize) -> Result<TraceStore, TraceError> {
     let mut builder = TraceStoreBuilder::new();
     let threads: Vec<_> = (1..=8)

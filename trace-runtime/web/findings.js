@@ -306,7 +306,7 @@ function notes(shown) {
   const all = new Set((page.summary.report.steps?.steps ?? []).map((step) => step.number)).size;
   if (numbers.length > 0 && numbers.length < all)
     list.push(
-      `to keep the page small, ${numbers.length} of ${count(all)} steps have figures of their own: the slowest, and others spread over the run`,
+      `to keep the page small, ${numbers.length} of ${count(all)} steps have their own figures: the slowest, and others spread over the run`,
     );
   if (!ownReport())
     list.push(

@@ -55,7 +55,7 @@ class StackData {
     return sums;
   }
 
-  /** A figure of each stack with those inside of it. @param {Float64Array} own */
+  /** A figure of each stack with those inside it. @param {Float64Array} own */
   whole(own) {
     const sums = Float64Array.from(own);
     for (let stack = sums.length - 1; stack >= 0; stack--)
@@ -141,7 +141,7 @@ function renderFlame(root) {
       ),
     );
   };
-  // Those around the focus, then what is inside of it.
+  // Those around the focus, then what is inside it.
   const path = [];
   for (let stack = focus < 0 ? -1 : stacks.above[focus]; stack >= 0; stack = stacks.above[stack]) path.unshift(stack);
   path.forEach((stack, depth) => frame(stack, 0, 1, depth, true));

@@ -90,7 +90,7 @@ function rankList(shown) {
  * @param {any[]} ranks
  * @param {(rank: any, key: any) => number | null} value
  * @param {((key: any) => void) | null} onColumn
- * @param {number} [whole] Set if each column has a scale of its own: a spread of less than a twentieth of this is pale.
+ * @param {number} [whole] Set if each column has its own scale: a spread of less than a twentieth of this is pale.
  */
 function heatmap(caption, head, columns, ranks, value, onColumn, whole = 0) {
   const values = ranks.map((rank) => columns.map(({ key }) => value(rank, key)));

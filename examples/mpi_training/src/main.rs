@@ -8,7 +8,7 @@
 //! activations are received in advance (`MPI_Irecv`).
 //!
 //! `--straggler RANK` plants 30 % more time in the computation of one rank, and `MPI_TRAINING_CLOCK_OFFSET=RANK=MS`
-//! a wall clock that is wrong by so many milliseconds. What was planted in each step is in the metadata of the trace.
+//! a wall clock that is wrong by the given milliseconds. What was planted in each step is in the metadata of the trace.
 
 use mpi::collective::SystemOperation;
 use mpi::topology::Color;

@@ -1,4 +1,4 @@
-//! The memory that ours takes for 10^6 ops, counted by the allocator. A program of its own: counting would
+//! The memory that ours takes for 10^6 ops, counted by the allocator. A separate program: counting would
 //! cost the peers that allocate in each call.
 
 #![allow(unsafe_code, reason = "an allocator is declared unsafe")]

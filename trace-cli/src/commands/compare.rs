@@ -130,7 +130,7 @@ fn execute(program: &[OsString], file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether more runs would not change the verdicts much: the uncertainty of the total and of each tested op is half
+/// True if more runs would not change the verdicts much: the uncertainty of the total and of each tested op is half
 /// of the threshold or less. Looking at the uncertainty and not at the result keeps the error rates of the tests.
 fn is_precise(found: &TraceDiff) -> bool {
     let narrow = |one: &Evidence| (one.high - one.low) / 2.0 <= found.method.threshold / 2.0;

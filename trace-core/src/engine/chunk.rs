@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 pub const SLOT_BITS: u32 = 12;
 pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 
-/// No parent, or one that only the row's extra knows.
+/// The row has no parent, or its parent is in its extra.
 pub const NO_PARENT: u32 = u32::MAX;
 
 const DURATION_BITS: u32 = 36;
@@ -36,9 +36,9 @@ pub struct Row {
     pub outcome: Outcome,
     /// There is an extra for this row.
     pub extra: bool,
-    /// Counts the ops of a thread while recording, those of the trace once assembled.
+    /// Position among the ops in the order in which they began: of the thread while recording, of the trace once assembled.
     pub step: u32,
-    /// In the same count, or [`NO_PARENT`].
+    /// The parent's `step`, or [`NO_PARENT`].
     pub parent: u32,
 }
 
@@ -140,7 +140,7 @@ impl Chunk {
         self.block.is_in_region()
     }
 
-    /// Bytes that a chunk of so many rows takes.
+    /// Bytes that a chunk with `rows` rows takes.
     pub const fn bytes(rows: usize) -> usize {
         size_of::<Chunk>() + (HEADER_WORDS + rows * 3) * size_of::<AtomicU64>()
     }
@@ -189,13 +189,13 @@ impl Chunk {
         self.block.rest().len().saturating_sub(1)
     }
 
-    /// Whether the thread that owns the chunk can append nothing more.
+    /// True if the chunk has no room for another row.
     pub(crate) fn is_full(&self) -> bool {
         let len = self.block.header()[header::LEN].load(Ordering::Relaxed);
         len as usize >= self.block.rows().len()
     }
 
-    /// How many rows are published; they never change while recording.
+    /// Number of published rows. A published row does not change while recording.
     pub fn len(&self) -> usize {
         self.block.header()[header::LEN].load(Ordering::Acquire) as usize
     }
@@ -212,14 +212,14 @@ impl Chunk {
         Some([0, 1, 2].map(|word| words[word].load(Ordering::Relaxed)))
     }
 
-    /// Changes the numbers of a row. No thread may append any more.
+    /// Changes the step and the parent of a row. No thread may append to the chunk any more.
     pub fn renumber(&self, slot: usize, step: u32, parent: u32) {
         if let Some(words) = self.block.rows().get(slot) {
             words[2].store(Steps::new(step, parent).0, Ordering::Relaxed);
         }
     }
 
-    /// A chunk of its own with these rows.
+    /// Copies these rows into a new chunk.
     pub fn copy(&self, slots: std::ops::Range<usize>) -> Chunk {
         let copy = Chunk::with_rows(slots.len());
         for slot in slots {
@@ -281,7 +281,7 @@ pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     is_unchanged(block, sequence).then_some(copy)
 }
 
-/// Whether everything that was read of a block belongs to the chunk with this sequence number.
+/// True if everything that was read of a block belongs to the chunk with this sequence number.
 pub fn is_unchanged(block: &Block, sequence: u64) -> bool {
     fence(Ordering::Acquire);
     let trailer = block.rest().last();

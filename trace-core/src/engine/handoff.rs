@@ -76,7 +76,7 @@ pub fn in_op<R>(handle: &OpHandle, body: impl FnOnce() -> R) -> R {
         None
     };
     let result = match handle.label.as_deref().filter(|_| around.is_some()) {
-        // On the thread of the handle, the scope is already around.
+        // On the thread that made the handle, this code already runs inside the scope.
         Some(label) if !is_in_scope(label) => label_scope(label, body),
         _ => body(),
     };

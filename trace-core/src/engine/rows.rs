@@ -24,7 +24,7 @@ pub struct Thread {
     pub name: Option<String>,
 }
 
-/// The values that a row has no bits for, in ticks and in the recorder's own count.
+/// The values that do not fit into a row. Times are in ticks; steps count the ops of the thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawExtra {
     /// The step of the row, in its thread's count.
@@ -40,7 +40,7 @@ pub struct RawExtra {
 }
 
 impl RawExtra {
-    /// Bytes that it takes in a list that is up to half empty.
+    /// Bytes that it takes, in a list that may be half empty.
     pub(crate) fn bytes(&self) -> usize {
         let texts: usize = self.meta.iter().map(|(_, text)| text.capacity() + 16).sum();
         2 * size_of::<RawExtra>()
@@ -53,7 +53,7 @@ impl RawExtra {
 /// Keys and values of `meta(…)`. Only a reader of files has keys that are not literals.
 pub type Meta = Vec<(Cow<'static, str>, String)>;
 
-/// A stretch of an op in which it did not work, in ticks since the op began.
+/// A time in which an op did not work, in ticks since the op began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawPause {
     pub kind: PauseKind,

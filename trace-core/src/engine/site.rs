@@ -22,7 +22,7 @@ pub(crate) struct Operation {
     pub(crate) location: &'static str,
 }
 
-/// [`NO_KIND`], or one more than the place of the kind among all.
+/// [`NO_KIND`], or the index of the kind plus one.
 pub(crate) type KindCode = u8;
 
 pub(crate) const NO_KIND: KindCode = 0;

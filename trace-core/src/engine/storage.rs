@@ -1,4 +1,4 @@
-//! Where a session keeps its rows and tables if not on the heap: a ring that trace-runtime maps.
+//! Storage for a session's rows and tables that is not on the heap: a ring that trace-runtime maps.
 
 use super::block::Block;
 use super::chunk::Chunk;
@@ -27,11 +27,11 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Takes back the block at a place that [`open_ops`](Self::open_ops) gave.
     fn close_open_ops(&self, place: u32);
 
-    /// Counts an op that was not recorded for want of room.
+    /// Counts an op that was not recorded because there was no room.
     fn count_dropped(&self);
 }
 
-/// What rows refer to by number.
+/// An entry of a table, which rows refer to by number.
 #[derive(Debug, Clone, Copy)]
 pub enum TableEntry<'a> {
     /// A name, a label or a device of ops.
@@ -49,7 +49,7 @@ pub enum TableEntry<'a> {
         signature: &'a Signature,
         words: &'a [usize],
     },
-    /// A device that the words of signatures have by its code.
+    /// A named device, and its code in the words of signatures.
     Device { code: u16, name: &'a str },
     /// The thread of a log.
     Thread { log: u32, thread: &'a Thread },

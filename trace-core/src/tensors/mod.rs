@@ -19,7 +19,7 @@
 //! a reference, copies its dims and allocates nothing, with one exception that is not ours: burn hands
 //! out more than five dims, and the device of a tensor that tracks gradients, on the heap.
 //!
-//! # A tensor of your own
+//! # Your own tensor
 //!
 //! One method, and it is recorded wherever it is passed or returned:
 //!

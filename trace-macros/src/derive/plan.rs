@@ -45,7 +45,7 @@ impl CheckedType {
     }
 }
 
-/// Whether the field's type contains a type parameter: without a bound, no tensor would be found in it. The bound of a
+/// True if the field's type contains a type parameter: without a bound, no tensor would be found in it. The bound of a
 /// type that contains itself would refer to itself without end.
 fn needs_bound(field: &Field, ty: &CheckedType) -> bool {
     let names = names(field.ty.iter().cloned());

@@ -23,7 +23,7 @@ fn has_written_lifetime(ty: &Type) -> bool {
     })
 }
 
-/// Whether a lifetime that is not written in the result would be that of a `&mut` parameter.
+/// True if a lifetime that is not written in the result would be that of a `&mut` parameter.
 fn can_elide(sig: &Signature) -> bool {
     match sig.inputs.first() {
         Some(FnArg::Receiver(receiver)) => {

@@ -96,7 +96,7 @@ pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
     found
 }
 
-/// Whether the function is certainly in an `impl` or a trait: its signature contains `self` or `Self`.
+/// True if the function is certainly in an `impl` or a trait: its signature contains `self` or `Self`.
 pub(crate) fn is_method(sig: &Signature) -> bool {
     let is_self_type =
         |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "Self");
@@ -180,7 +180,7 @@ fn pattern_without_mut(pat: &mut Pat, names: &[&Ident]) {
     }
 }
 
-/// Whether the tokens, or the groups in them, contain such a token.
+/// True if the tokens, or the groups in them, contain such a token.
 pub(crate) fn any_token(tokens: TokenStream, wanted: &impl Fn(&TokenTree) -> bool) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Group(group) => any_token(group.stream(), wanted),

@@ -110,7 +110,7 @@ pub(crate) enum ResultKind {
 }
 
 impl ResultKind {
-    /// Whether the result certainly contains no borrow of a parameter.
+    /// True if the result certainly contains no borrow of a parameter.
     pub(crate) fn holds_no_borrow(self) -> bool {
         self != ResultKind::Anything
     }

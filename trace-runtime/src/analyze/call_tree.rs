@@ -42,7 +42,7 @@ pub struct CallNode {
     pub count: usize,
     /// Time spent in it, without time in which it was suspended.
     pub total_ns: u64,
-    /// Of the total, the time in no op inside of it on the same thread.
+    /// Of the total, the time in no op inside it on the same thread.
     pub self_ns: u64,
 }
 

@@ -172,7 +172,7 @@ impl Between {
         }
     }
 
-    /// Whether the events of the trace contradict these clocks, and would not contradict others.
+    /// True if the events of the trace contradict these clocks, and would not contradict others.
     fn contradicts(&self) -> bool {
         let (least, most) = (
             self.least.unwrap_or(i64::MIN),

@@ -77,7 +77,7 @@ impl<'a> CollectiveFacts<'a> {
         ranks.collect()
     }
 
-    /// How many ranks the group has, where the trace lists them all.
+    /// Number of ranks of the group, if the trace lists them all.
     pub(crate) fn group_size(&self) -> Option<usize> {
         self.members().map(|ranks| ranks.len())
     }

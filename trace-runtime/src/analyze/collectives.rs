@@ -18,7 +18,7 @@ pub struct Collective {
     pub collective: Option<String>,
     /// The name of the process group; `None` where the trace does not have it.
     pub process_group: Option<String>,
-    /// How many calls were seen from at least two ranks.
+    /// Number of calls that at least two ranks recorded.
     pub calls: usize,
     /// The largest number of ranks in a call.
     pub ranks: usize,

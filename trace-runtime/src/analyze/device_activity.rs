@@ -20,7 +20,7 @@ pub struct DeviceActivity {
     pub rank: Option<u32>,
     /// The device; empty for all accelerators of the rank together.
     pub device: String,
-    /// How many entries ran on it.
+    /// Number of entries that ran on it.
     pub entries: usize,
     /// From its first start to its last end.
     pub span_ns: u64,
@@ -78,7 +78,7 @@ impl DeviceActivity {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Imbalance {
-    /// How many devices are compared: the accelerators, or all devices where there are none.
+    /// Number of devices that are compared: the accelerators, or all devices where there are none.
     pub devices: usize,
     /// The busy time of the busiest.
     pub max_busy_ns: u64,

@@ -33,7 +33,7 @@ impl DeviceTimes {
         self.self_ns.get(index).copied().unwrap_or(0)
     }
 
-    /// Device time that the entry at `index`, or an op inside of it, launched. An op that was handed to
+    /// Device time that the entry at `index`, or an op inside it, launched. An op that was handed to
     /// another thread counts as inside the op that handed it over.
     pub fn total_ns(&self, index: usize) -> u64 {
         self.total_ns.get(index).copied().unwrap_or(0)

@@ -22,7 +22,7 @@ impl Intervals {
         &self.0
     }
 
-    /// Whether it has no moment.
+    /// True if it has no moment.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -16,9 +16,9 @@ pub fn self_times_ns<T: TraceView + ?Sized>(trace: &T) -> Vec<u64> {
         .collect()
 }
 
-/// The entries inside of each entry, on the same thread and rank.
+/// The entries inside each entry, on the same thread and rank.
 ///
-/// A parent on another thread handed work off: the work is not inside of it, and takes nothing from
+/// A parent on another thread handed work off: the work is not inside it, and takes nothing from
 /// its self time. A flat trace needs no memory here.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
@@ -52,7 +52,7 @@ impl Nesting {
         nesting
     }
 
-    /// Whether no entry is inside another.
+    /// True if no entry is inside another.
     pub(crate) fn is_flat(&self) -> bool {
         self.parent.is_empty()
     }
@@ -72,7 +72,7 @@ impl Nesting {
         active_ns(view).saturating_sub(self.inside_ns(index))
     }
 
-    /// The self time of an entry in microseconds; its exact duration where nothing is inside of it.
+    /// The self time of an entry in microseconds; its exact duration where nothing is inside it.
     pub(crate) fn self_us(&self, index: usize, view: &EntryView<'_>) -> f64 {
         match self.inside_ns(index) {
             0 => active_us(view),

@@ -34,7 +34,7 @@ pub struct OpRow {
     /// Time spent in it. An execution inside another one of this row adds nothing, nor does the time
     /// in which an async op was suspended.
     pub total_ns: u64,
-    /// Of the total, the time spent in no op inside of it.
+    /// Of the total, the time spent in no op inside it.
     pub self_ns: u64,
     /// Of the self time, the time in which it only waited: for a device, another thread or a slower rank. From the
     /// [causal model](super::CausalModel), so it is known only in the rows of a [`Report`](crate::report::Report).
@@ -46,7 +46,7 @@ pub struct OpRow {
     /// Device time of the work that it launched itself; 0 in a row of a device. See
     /// [`DeviceTimes`](super::DeviceTimes).
     pub device_self_ns: u64,
-    /// Device time of the work that it or an op inside of it launched.
+    /// Device time of the work that it or an op inside it launched.
     pub device_total_ns: u64,
     /// The shortest execution.
     pub min_ns: u64,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 type Open = (usize, i64, i64);
 
 /// Calls `visit` with the index, the start and the end of every stretch in which an entry ran and no
-/// entry inside of it did.
+/// entry inside it did.
 ///
 /// Stretches inside one root come in order unless there are async ops in it, and so do the roots of a thread. Entries
 /// without a start have none. An async op that was suspended has stretches only where it ran: see [`TaskTimes`].
@@ -29,7 +29,7 @@ pub(crate) fn own_stretches<T: TraceView + ?Sized>(
         }
         return;
     }
-    // The entry around does not run while a stretch inside of it does.
+    // The entry around does not run while a stretch inside it does.
     let cut = |open: &mut [Open], start: i64, end: i64, visit: &mut dyn FnMut(usize, i64, i64)| {
         if let Some((outer, from, outer_end)) = open.last_mut()
             && *from < *outer_end
@@ -87,7 +87,7 @@ pub(crate) struct TaskTimes {
 struct Polls {
     /// When it was polled.
     running: Intervals,
-    /// Of that, when no op inside of it ran.
+    /// Of that, when no op inside it ran.
     own: Intervals,
 }
 

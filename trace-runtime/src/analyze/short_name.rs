@@ -56,7 +56,7 @@ impl ShortNames {
     }
 }
 
-/// How many of a template's arguments a short form keeps.
+/// Number of template arguments that a short form keeps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
     First,

@@ -52,7 +52,7 @@ pub struct StepDifference {
     pub operation: String,
     /// The dims of its inputs.
     pub input_shapes: Vec<Vec<usize>>,
-    /// Whether it ran on an accelerator.
+    /// True if it ran on an accelerator.
     pub accelerator: bool,
     /// Self time without waiting in the slowest step, in nanoseconds.
     pub self_ns: u64,

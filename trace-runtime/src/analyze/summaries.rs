@@ -15,7 +15,7 @@ pub struct OpSummary {
     pub total_duration_us: f64,
     /// The bytes of all its outputs; saturating.
     pub total_memory_bytes: usize,
-    /// Of the total, the time spent in no op inside of it, in microseconds.
+    /// Of the total, the time spent in no op inside it, in microseconds.
     pub self_duration_us: f64,
 }
 

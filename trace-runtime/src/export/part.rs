@@ -1,4 +1,4 @@
-//! A part of a trace as a trace of its own.
+//! A part of a trace, as a separate trace.
 
 use crate::analyze::StepsByRank;
 use crate::model::view::sealed;

@@ -96,7 +96,7 @@ impl TraceError {
         }
     }
 
-    /// An error of this kind with a message of its own, for programs that read or write traces
+    /// An error of this kind with this message, for programs that read or write traces
     /// themselves. The message is lower-case: the fact, then the way out.
     pub fn new(kind: TraceErrorKind, message: impl Into<String>) -> TraceError {
         TraceError {

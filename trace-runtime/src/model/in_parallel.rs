@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Makes `len` items, each from its index by the function that `maker` returns to a thread. Threads take parts
-/// of so many items until none are left; if a thread cannot be started, the others do its work.
+/// of this many items until none are left; if a thread cannot be started, the others do its work.
 #[allow(
     unsafe_code,
     reason = "to make items in place, without copying the vector"

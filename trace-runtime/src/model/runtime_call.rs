@@ -28,7 +28,7 @@ pub struct RuntimeCall<'a> {
     pub thread: Option<u64>,
     /// The rank of that thread.
     pub rank: Option<u32>,
-    /// The step of the innermost op on that thread that contains the call; `None` outside of ops.
+    /// The step of the innermost op on that thread that contains the call; `None` outside ops.
     pub during: Option<usize>,
     /// The stream it acts on, as the number of the stream's thread in this trace: of a stream synchronisation the
     /// stream waited for, of a stream wait the stream that waits. `None` where the trace does not contain it, and
@@ -109,7 +109,7 @@ pub(super) struct StoredCall {
     pub(super) name: u32,
     /// Index of the thread in the store.
     pub(super) thread: u32,
-    /// [`NONE`] outside of ops.
+    /// [`NONE`] outside ops.
     pub(super) during: u32,
     /// Index of its [`StoredTarget`]; [`NONE`] for none.
     pub(super) target: u32,

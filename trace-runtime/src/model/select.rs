@@ -1,4 +1,4 @@
-//! Some of the entries of a store, as a store of their own.
+//! Copies some entries of a store to a new store.
 
 use super::runtime_call::{NONE, StoredCalls};
 use super::store::TraceStore;

@@ -55,7 +55,7 @@ impl TraceStep {
         self.end_ns.abs_diff(self.start_ns)
     }
 
-    /// Whether a moment is in the step: from its start to just before its end.
+    /// True if a moment is in the step: from its start to just before its end.
     pub fn contains(&self, at_ns: i64) -> bool {
         (self.start_ns..self.end_ns).contains(&at_ns)
     }

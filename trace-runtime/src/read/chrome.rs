@@ -177,7 +177,7 @@ fn is_event(scanner: &mut Scanner<'_>) -> Result<(), Fault> {
     scanner.fault("an event, which is an object")
 }
 
-/// Whether another event of an array comes next.
+/// Returns whether the array has another event.
 pub(super) fn next_event(scanner: &mut Scanner<'_>, items: &mut Members) -> Result<bool, Fault> {
     let found = scanner.next_item(items)?;
     if found {

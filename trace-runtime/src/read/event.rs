@@ -108,7 +108,7 @@ pub(super) enum Reads {
 }
 
 impl Field {
-    /// How many fields there are.
+    /// Number of fields.
     pub(super) const COUNT: usize = Field::End as usize + 1;
 
     /// A bit for each fact that distinguishes ops: executions with equal facts differ only in their times.

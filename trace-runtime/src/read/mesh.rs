@@ -72,7 +72,7 @@ impl Mesh {
     }
 }
 
-/// Whether the name of a thread or stream is that of one for communication: it has the word `comm`, as `dp-comm`.
+/// True if the name of a thread or stream is that of one for communication: it has the word `comm`, as `dp-comm`.
 pub(super) fn is_for_communication(name: &str) -> bool {
     let mut words = name.split(|c: char| !c.is_alphanumeric());
     words.any(|word| word.eq_ignore_ascii_case("comm"))

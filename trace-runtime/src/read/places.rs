@@ -245,7 +245,7 @@ impl Places {
         coordinates(&[&Raw(process).text(), &Raw(name).text()])
     }
 
-    /// Whether a place is a thread or stream for communication, by its name.
+    /// True if a place is a thread or stream for communication, by its name.
     pub(super) fn is_for_communication(&self, place: u32) -> bool {
         is_for_communication(&Raw(&self.known[place as usize].name).text())
     }

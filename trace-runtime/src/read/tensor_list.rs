@@ -3,7 +3,7 @@
 use super::scanner::{Fault, Raw, Scanner};
 use crate::model::DType;
 
-/// How deep lists of tensors may nest; deeper ones are skipped.
+/// The deepest level at which lists of tensors are read; deeper ones are skipped.
 const LIST_DEPTH: usize = 4;
 
 /// The dims and element types of a list of tensors, in one allocation each.

@@ -121,7 +121,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Records a sample of the heap's blocks in a program with `TracedAlloc`: one every so many bytes on average, at
+    /// Records a sample of the heap's blocks in a program with `TracedAlloc`: one per `bytes` bytes on average, at
     /// random, as jemalloc and Go do; 512 KiB is a good value. 0, the default, records every block.
     ///
     /// For programs that allocate millions of times a second: a block between two samples costs some 25 instructions when
@@ -280,7 +280,7 @@ impl SessionBuilder {
     /// goes on, so does the recording, and the file is written again at its end. A second signal does not wait for the
     /// file. Signals that the process ignores stay ignored.
     ///
-    /// A program that sets a handler of its own sets it before the session starts. A session that
+    /// If the program has its own signal handler, set it before the session starts. A session that
     /// [streams](Self::stream_to) needs this only for a second file: its recording has everything already.
     pub fn output_on_signal(mut self) -> Self {
         self.output_on_signal = true;

@@ -37,7 +37,7 @@ const RANKS: [(&str, &str); 5] = [
 pub struct EnvSession(Option<Session>);
 
 impl EnvSession {
-    /// Whether the environment asked for a session.
+    /// True if the environment asked for a session.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }
@@ -61,7 +61,7 @@ impl Session {
     /// |---|---|
     /// | `OPTRACE` | the file to write, in the format of its ending; unset or empty: no session |
     /// | `OPTRACE_MEMORY_LIMIT` | bytes, or with a suffix `K`, `M`, `G`: see [`SessionBuilder::memory_limit`] |
-    /// | `OPTRACE_SAMPLE` | record one in so many executions of each op: see [`SessionBuilder::sample`] |
+    /// | `OPTRACE_SAMPLE` | record one in this many executions of each op: see [`SessionBuilder::sample`] |
     /// | `OPTRACE_SAMPLE_ALLOCATIONS` | bytes, or `512K`, on average between two blocks that are recorded: see [`SessionBuilder::sample_allocations`] |
     /// | `OPTRACE_FILTER` | which ops to record, as `Linear::*,!*::norm,module=net::layers,min=5us`: see [`Filter`] |
     /// | `OPTRACE_SCHEDULE` | which steps to keep, as `wait=1,warm_up=1,active=3,repeat=1`: see [`Schedule`] |

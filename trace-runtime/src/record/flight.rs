@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How much a [flight recorder](super::SessionBuilder::keep_last) keeps: so many bytes, or the ops of so much time.
+/// How much a [flight recorder](super::SessionBuilder::keep_last) keeps: a number of bytes, or the ops of the last seconds.
 ///
 /// ```
 /// use std::time::Duration;

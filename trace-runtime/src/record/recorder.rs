@@ -19,7 +19,7 @@ use trace_core::__engine::state;
 ///
 /// Ops opened by [`begin_op`](Self::begin_op) are flat: the next `begin_op` ends them. Ops opened by
 /// [`begin_nested`](Self::begin_nested) stay open until they are ended, and whatever begins in
-/// between is inside of them. The two mix: `begin_op` ends the innermost op only if `begin_op` opened
+/// between is inside them. The two mix: `begin_op` ends the innermost op only if `begin_op` opened
 /// it, and never one that `#[traced_op]` or `begin_nested` opened.
 ///
 /// ```
@@ -68,7 +68,7 @@ impl TraceRecorder {
 
     /// Ends the innermost op with the shapes of its inputs and its output. Does nothing when no op is
     /// open that `begin_op` or [`begin_nested`](Self::begin_nested) opened, or when a function with
-    /// `#[traced_op]` runs inside of it.
+    /// `#[traced_op]` runs inside it.
     #[allow(
         clippy::needless_pass_by_value,
         reason = "the signature is part of the contract"
@@ -84,18 +84,18 @@ impl TraceRecorder {
         self.changing().end_op();
     }
 
-    /// Begins an op inside of the innermost open one, which stays open.
+    /// Begins an op inside the innermost open one, which stays open.
     pub fn begin_nested(&mut self, operation: impl Into<String>) {
         self.changing().begin_nested(operation);
     }
 
     /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
-    /// left open inside of it. Does nothing when there is none.
+    /// left open inside it. Does nothing when there is none.
     pub fn end_nested(&mut self) {
         self.changing().end_nested();
     }
 
-    /// Runs `body` as an op of its own; what it begins is inside of it.
+    /// Runs `body` as an op. Ops that it begins are inside this op.
     pub fn scope<R>(
         &mut self,
         operation: impl Into<String>,

@@ -195,7 +195,7 @@ impl Session {
         self.schedule.phase_of(self.step)
     }
 
-    /// Whether ops are kept now: not while [paused](Self::pause), and with a schedule only in its active steps.
+    /// True if ops are kept now: not while [paused](Self::pause), and with a schedule only in its active steps.
     pub fn is_active(&self) -> bool {
         !self.is_paused && self.phase() == Phase::Active
     }
@@ -293,7 +293,7 @@ impl Session {
         }
     }
 
-    /// Whether this is a copy of the session in a forked child, which has no part in it.
+    /// True if this is a copy of the session in a forked child, which has no part in it.
     fn is_in_fork(&self) -> bool {
         self.pid != std::process::id()
     }

@@ -47,7 +47,7 @@ impl StepMarks {
         kept.then_some((number, start, now))
     }
 
-    /// How many steps were not kept because there were too many.
+    /// Number of steps that were not kept because there were too many.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }

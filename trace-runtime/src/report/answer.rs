@@ -57,7 +57,7 @@ pub(super) fn device_name(device: &DeviceActivity) -> String {
     }
 }
 
-/// How many entries, ops, threads and ranks, and how much time.
+/// Number of entries, ops, threads and ranks, and the time that they took.
 pub(super) fn overview(report: &Report) -> String {
     let mut parts = vec![
         entries(report.entries as u64),

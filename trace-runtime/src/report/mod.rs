@@ -165,7 +165,7 @@ json_struct!(Report {
     ],
 });
 
-/// Whether tracing was compiled out of the program.
+/// True if tracing was compiled out of the program.
 fn is_compiled_out<T: TraceView + ?Sized>(trace: &T) -> bool {
     let tracing = trace.metadata().get(keys::TRACING);
     tracing.is_some_and(|value| value == keys::COMPILED_OUT)

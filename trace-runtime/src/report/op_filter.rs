@@ -67,7 +67,7 @@ impl Report {
     }
 }
 
-/// Whether a name contains the parts of the pattern in their order, in any case.
+/// True if a name contains the parts of the pattern in their order, in any case.
 fn matches(pattern: &str, name: &str) -> bool {
     let name = name.to_lowercase();
     let mut rest = name.as_str();

@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OpSort {
-    /// Time spent in no op inside of it, without waiting.
+    /// Time spent in no op inside it, without waiting.
     #[default]
     SelfTime,
     /// Time spent in it.

@@ -4,7 +4,7 @@ use super::Report;
 use super::names::{char_width, display_width};
 use std::fmt::Write as _;
 
-/// Whether text carries colours.
+/// Selects whether text has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Colour {
     /// Plain text: files, pipes, `NO_COLOR`.

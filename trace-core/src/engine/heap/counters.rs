@@ -24,7 +24,7 @@ pub struct Counts {
     pub inside_allocations: u64,
     /// Bytes of those that were freed before the execution that allocated them ended.
     pub temporary: u64,
-    /// The most that one execution held at one moment of what was allocated inside, less what its thread freed.
+    /// The most bytes allocated inside one execution and live at one moment, less what its thread freed.
     pub peak: u64,
 }
 
@@ -49,9 +49,9 @@ pub(super) struct ContextCounters {
     allocations: AtomicU64,
     freed: AtomicU64,
     frees: AtomicU64,
-    /// In the list of contexts that changed since the log was last written.
+    /// 1 if the context is in the list of those that changed since the log was last written.
     is_listed: AtomicU64,
-    /// What the log of changes has: allocated less freed.
+    /// Allocated less freed bytes, as of the log of changes.
     logged: AtomicU64,
     calls: AtomicU64,
     inside: AtomicU64,
@@ -108,7 +108,7 @@ impl ContextCounters {
         add(&self.calls, 1);
     }
 
-    /// What happened inside an execution of the op, or inside one poll of it.
+    /// Counts what was allocated inside an execution of the op, or inside one poll of it.
     pub(super) fn count_inside(&self, inside: u64, allocations: u64, temporary: u64, peak: u64) {
         add(&self.inside, inside);
         add(&self.inside_allocations, allocations);

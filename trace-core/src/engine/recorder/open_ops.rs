@@ -10,13 +10,12 @@ pub(crate) type OpId = u64;
 
 /// Set in the id of an open op that does not end on the short path, so that it differs from the op's own.
 const UNUSUAL: u64 = 1 << 63;
-/// Levels before the first allocation for more.
+/// Levels that need no further allocation.
 const FIRST_LEVELS: usize = 32;
 
 /// One op that is open.
 ///
-/// This is all that is kept of an op between its begin and its end, in memory of the thread: what a recording needs
-/// to know of open ops after a crash can be read from here.
+/// This is everything that is stored of an op between its begin and its end, in memory of the thread.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenOp {
     /// Perhaps with [`UNUSUAL`].
@@ -35,13 +34,13 @@ impl OpenOp {
         self.id.get() & !UNUSUAL
     }
 
-    /// Counts the ops of the thread.
+    /// Position among the ops of the thread.
     #[inline]
     pub(crate) fn step(&self) -> u32 {
         self.id.get() as u32
     }
 
-    /// Whether it is an op, and not the end of another thread's or task's.
+    /// True for an op of this thread, false for the link to an op of another thread or task.
     pub(crate) fn is_op(&self) -> bool {
         self.step() != NO_PARENT
     }
@@ -55,7 +54,7 @@ impl OpenOp {
     }
 }
 
-/// The ops that are open. The first is not an op: it is around all of them.
+/// The open ops. The first element is not an op: it represents the time outside all ops.
 #[derive(Debug)]
 pub(crate) struct OpenOps {
     /// Index of the innermost op. With 32 bits, adding to it cannot overflow an index: one comparison is enough.
@@ -149,12 +148,12 @@ impl OpenOps {
         self.innermost.get()
     }
 
-    /// How many ops are open.
+    /// Number of open ops.
     pub(crate) fn len(&self) -> usize {
         self.innermost.get() as usize
     }
 
-    /// By how many ops were open after it began; 0 is not an op.
+    /// The op at an index: the number of ops that were open after it began. Index 0 is not an op.
     pub(crate) fn get(&self, index: usize) -> Option<&OpenOp> {
         self.ops.get(index)
     }

@@ -206,7 +206,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
                 #private::starting(move || { #in_closure let op = #begin; (op, async move #body) })
             },
         ),
-        // Begun in a statement of its own: its temporaries would live across the await, and may not be `Send`.
+        // Begun in its own statement: its temporaries would live across the await, and may not be `Send`.
         Captures::ByUse => (
             Some(hygienic!(let op = #begin;)),
             hygienic!(#private::running(op, async #body)),

@@ -170,7 +170,7 @@ impl OpPlan {
         }
     }
 
-    /// Whether the inputs need a closure: they contain an expression that is evaluated only while recording, or a
+    /// True if the inputs need a closure: they contain an expression that is evaluated only while recording, or a
     /// `#[cfg]`.
     pub(crate) fn needs_input_closure(&self) -> bool {
         let is_plain =
@@ -201,7 +201,7 @@ fn name(function: &Function, given: Option<Expr>, type_name: Option<&str>) -> Na
     }
 }
 
-/// Whether an expression is a constant by its looks: `NAME`, `Self::NAME`, `concat!(…)`.
+/// True if an expression is a constant by its looks: `NAME`, `Self::NAME`, `concat!(…)`.
 fn is_constant(name: &Expr) -> bool {
     let ends_in = |path: &syn::Path, is_it: fn(&str) -> bool| {
         let last = path.segments.last();
@@ -218,12 +218,12 @@ fn is_constant(name: &Expr) -> bool {
     }
 }
 
-/// `src/nn.rs:12`, as the compiler shows the position in its messages; empty outside of the compiler.
+/// `src/nn.rs:12`, as the compiler shows the position in its messages; empty outside the compiler.
 fn location(span: Span) -> String {
     if !proc_macro::is_available() {
         return String::new();
     }
-    // Converts it to the compiler's own type, which has the position; inside of the compiler that cannot fail.
+    // Converts it to the compiler's own type, which has the position; inside the compiler that cannot fail.
     let span = Span::unwrap(span);
     format!("{}:{}", span.file(), span.line())
 }
@@ -259,7 +259,7 @@ fn expects_unused_variables(function: &Function) -> bool {
     })
 }
 
-/// Whether the body may capture parameters by reference. In an async block, a captured reference to a value that is
+/// True if the body may capture parameters by reference. In an async block, a captured reference to a value that is
 /// not `Sync` would make the future lose `Send`.
 fn may_borrow(function: &Function, bindings: &[Binding]) -> bool {
     function.sig.asyncness.is_none()

@@ -21,7 +21,7 @@ pub(super) struct Call {
 #[derive(Debug, Default)]
 pub(super) struct Calls<'a> {
     pub(super) all: Vec<Call>,
-    /// The names of the calls outside of ops, by number.
+    /// The names of the calls outside ops, by number.
     names: HashMap<u32, &'a str>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Calls<'a> {
         calls
     }
 
-    /// The name of a call outside of ops.
+    /// The name of a call outside ops.
     pub(super) fn name(&self, number: usize) -> &'a str {
         self.names.get(&(number as u32)).copied().unwrap_or("")
     }

@@ -19,7 +19,7 @@ const OUTSIDE: &str = "outside of ops";
 /// A chain follows a lane, and passes to another where that could not go on without it: from a launch to the
 /// device work, from the work to the thread that synchronises with it, from an op to work that it handed to
 /// another thread and back, from the last rank that arrives at a collective to the others. Only work adds to its
-/// length. Waits, delays and time outside of ops that it crosses are in `crossed`.
+/// length. Waits, delays and time outside ops that it crosses are in `crossed`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CriticalPath {
     /// How long its work is.
@@ -51,12 +51,12 @@ impl CriticalPath {
 /// An op on the critical path.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CriticalOp {
-    /// Its name; for a runtime call outside of ops the name of the call; `outside of ops` for what the thread that
+    /// Its name; for a runtime call outside ops the name of the call; `outside ops` for what the thread that
     /// marks the steps did in a step between its ops.
     pub operation: String,
     /// The device it ran on, if that is not the host.
     pub device: Option<String>,
-    /// How many pieces of the path it has.
+    /// Number of pieces of the path that it has.
     pub pieces: usize,
     /// The time for which the path runs through it.
     pub path_ns: u64,
@@ -73,7 +73,7 @@ json_struct!(CriticalOp {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Crossed {
     /// What it is: `waiting for …`, `launch delay`, `queued on the stream`,
-    /// `between device work`, `return from the device`, `outside of ops`.
+    /// `between device work`, `return from the device`, `outside ops`.
     pub what: String,
     /// How long it is.
     pub ns: u64,
@@ -93,7 +93,7 @@ pub struct PathStep {
     pub rank: Option<u32>,
     /// The lane: the name of the thread or stream.
     pub lane: String,
-    /// The op, or the runtime call outside of ops.
+    /// The op, or the runtime call outside ops.
     pub operation: String,
     /// The step of the entry; `None` for a runtime call.
     pub step: Option<usize>,
@@ -219,7 +219,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             })
     }
 
-    /// The name of a node; empty for what ran outside of ops.
+    /// The name of a node; empty for what ran outside ops.
     pub(super) fn name(&self, node: u32) -> &'a str {
         match Node::of(node, self.trace.entry_count()) {
             Node::Entry(index) => {

@@ -17,7 +17,7 @@ pub(super) struct Edge {
 pub(super) struct Found {
     pub(super) edges: Vec<Edge>,
     pub(super) waits: Vec<super::wait::Wait>,
-    /// How many lanes there are, including those that only join others.
+    /// Number of lanes, including those that only join others.
     pub(super) lanes: u32,
 }
 

@@ -18,14 +18,14 @@ pub(crate) struct DeviceWait<'a> {
     pub(crate) rank: Option<u32>,
     pub(crate) start: i64,
     pub(crate) end: i64,
-    /// The op that waited, or the runtime call outside of ops.
+    /// The op that waited, or the runtime call outside ops.
     pub(crate) operation: &'a str,
 }
 
 impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     /// For each set of moments of a rank, the time of each host op within it, longest first.
     ///
-    /// Waiting, time outside of ops and the work of devices are left out. Of several threads that work at one moment, the
+    /// Waiting, time outside ops and the work of devices are left out. Of several threads that work at one moment, the
     /// one that moved on last counts.
     pub(crate) fn host_ops_during(
         &self,
@@ -107,7 +107,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
     }
 
-    /// False for waiting, for time outside of ops, and for ops of a device that a host thread shows.
+    /// False for waiting, for time outside ops, and for ops of a device that a host thread shows.
     fn is_host_work(&self, piece: &Piece) -> bool {
         piece.is_work()
             && match Node::of(piece.node, self.trace.entry_count()) {

@@ -116,7 +116,7 @@ pub struct IdleCause {
     /// How long.
     pub ns: u64,
     /// What ran on the launching thread meanwhile, or what was waited for; longest first, at most
-    /// [`MOST_OPS`](Self::MOST_OPS). Time outside of ops has an empty name. Empty for a launch delay.
+    /// [`MOST_OPS`](Self::MOST_OPS). Time outside ops has an empty name. Empty for a launch delay.
     pub ops: Vec<(String, u64)>,
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct IdleTimes {
 }
 
 impl IdleTimes {
-    /// When it was idle although work had been launched. The host caused the idle time outside of these moments, also
+    /// When it was idle although work had been launched. The host caused the idle time outside these moments, also
     /// before the first work and after the last.
     pub(crate) fn launched(&self) -> Intervals {
         let others = self.by_class.iter();

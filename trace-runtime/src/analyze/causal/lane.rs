@@ -59,7 +59,7 @@ pub(super) struct Lanes<'a> {
     by_thread: HashMap<(Option<u32>, Option<u64>), u32>,
     /// The lanes of devices that ops with the option `sync` waited for, by rank and device.
     synchronised: HashMap<(Option<u32>, Option<&'a str>), u32>,
-    /// How many ranks there are.
+    /// Number of ranks.
     ranks: usize,
 }
 

@@ -48,7 +48,7 @@ json_struct!(LaneTime {
 pub struct LaneWait {
     /// The lane or rank that it waited for.
     pub waits_for: String,
-    /// The op that waited; empty outside of ops.
+    /// The op that waited; empty outside ops.
     pub operation: String,
     /// How long.
     pub ns: u64,

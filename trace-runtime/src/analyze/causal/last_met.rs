@@ -5,7 +5,7 @@ use super::rank::RankWait;
 use crate::model::TraceView;
 use std::collections::BTreeMap;
 
-/// How many meetings of a rank are searched for the last one with another rank.
+/// Number of meetings of a rank that are searched for the last one with another rank.
 const MEETINGS_BACK: usize = 64;
 
 /// The meetings of each rank in the order of time, to find when two ranks last met.

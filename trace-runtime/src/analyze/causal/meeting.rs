@@ -165,7 +165,7 @@ impl Meetings {
         pairs.sort_unstable_by_key(|pair| pair.0);
         for (_, [mut sends, mut receives]) in pairs {
             let numbered = |list: &[(Option<u64>, u32)]| {
-                // Most messages have a tag of their own.
+                // Most messages have a tag that no other message has.
                 if let [(number, _)] = list {
                     return number.is_some();
                 }

@@ -102,7 +102,7 @@ pub struct CausalModel<'a, T: ?Sized> {
     waits: Vec<Wait>,
     /// Without those between ranks, which follow from the meetings.
     edges: Vec<Edge>,
-    /// How many lanes those edges know.
+    /// Number of lanes that those edges refer to.
     edge_lanes: u32,
     meetings: Meetings,
     rank_waits: Vec<RankWait>,

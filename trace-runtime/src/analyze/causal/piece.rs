@@ -5,12 +5,12 @@ use crate::analyze::forest::NONE;
 use crate::analyze::own_time::TaskTimes;
 use crate::model::{TraceStep, TraceView};
 
-/// A stretch of a lane in which one thing ran and nothing inside of it did.
+/// A stretch of a lane in which one thing ran and nothing inside it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// An entry, or a runtime call outside of ops: see [`Node`]. [`NONE`] outside of both: waiting, or what the
+    /// An entry, or a runtime call outside ops: see [`Node`]. [`NONE`] outside both: waiting, or what the
     /// thread of a step did between its ops.
     pub(super) node: u32,
     /// Index of the wait that the stretch is part of; [`NONE`] for work.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub struct TaskTime {
     /// The op's name.
     pub operation: String,
-    /// How many executions were suspended at least once.
+    /// Number of executions that were suspended at least once.
     pub count: usize,
     /// From their starts to their ends.
     pub wall_ns: u64,

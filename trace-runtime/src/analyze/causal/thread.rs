@@ -53,7 +53,7 @@ pub(super) fn handoffs<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, foun
     }
 }
 
-/// True if an op waited on its own thread for an async op inside of it, as `block_on` does.
+/// True if an op waited on its own thread for an async op inside it, as `block_on` does.
 fn blocks_on(op: &EntryView<'_>, task: &EntryView<'_>) -> bool {
     op.suspended_ns() == 0 && (op.rank(), op.thread()) == (task.rank(), task.thread())
 }

@@ -66,7 +66,7 @@ json_struct!(Content {
 });
 
 impl RunGroup {
-    /// Whether a file that begins with these bytes is a baseline rather than a trace.
+    /// True if a file that begins with these bytes is a baseline rather than a trace.
     pub fn is_baseline(start: &[u8]) -> bool {
         let object = start.trim_ascii_start().strip_prefix(b"{");
         let key = object.and_then(|text| text.trim_ascii_start().strip_prefix(b"\""));

@@ -1,4 +1,4 @@
-//! What is tested: the total, the ops, the ops with the same shapes, and the time outside of any op.
+//! What is tested: the total, the ops, the ops with the same shapes, and the time outside any op.
 
 use super::run_group::{Key, Matched, RunGroup};
 use super::run_summary::{RowFigures, RunSummary};
@@ -174,7 +174,7 @@ impl<'a> Item<'a> {
         median(ratios.map(|of| (of.typical / of.quiet).ln().max(0.0)))
     }
 
-    /// Whether any of the runs in this range has the item.
+    /// True if any of the runs in this range has the item.
     pub(super) fn runs_in(&self, runs: std::ops::Range<usize>) -> bool {
         self.runs[runs].iter().any(Option::is_some)
     }

@@ -2,7 +2,7 @@
 //!
 //! On a machine with more to do than it has cores, most of the elapsed time of an op is that of a few interrupted
 //! calls, and changes at random. If the quiet calls of an op are proven to be slower and the time of its long calls
-//! happens to shrink by more, the time beyond two median calls goes to a row of its own. So rows still add up, and no
+//! happens to shrink by more, the time beyond two median calls goes to its own row. So rows still add up, and no
 //! row that shrinks is called slower.
 
 use super::comparison::Comparison;

@@ -18,10 +18,10 @@
 //!   calls of an op are a mixture of short and long ones.
 //! - *calls*: it finds ops that are called more often.
 //! - *time*: the self time. It finds tails: calls that are slow once in a while.
-//! - the *median*, the 95th percentile and the longest call of op × shapes, which have verdicts of their own and no
+//! - the *median*, the 95th percentile and the longest call of op × shapes, which have their own verdicts and no
 //!   influence on the row's.
 //!
-//! The time outside of ops is tested in the same way; its calls are the gaps between ops.
+//! The time outside ops is tested in the same way; its calls are the gaps between ops.
 //!
 //! **The level of a side** is the mean of the lower half of its runs (the three fastest of five), for each figure. A
 //! shared machine is slow for several runs in a row, and only ever adds time, so the slow half shows the machine and the
@@ -64,7 +64,7 @@
 //!
 //! **Long calls.** On a busy machine most of the elapsed time of an op may be that of a few interrupted calls, which
 //! change at random. If the quiet time of an op is proven to grow and its shown time shrinks by chance, or the reverse, then
-//! the time beyond two median calls is shown in a row of its own ([`LONG_CALLS`]). Rows still add up.
+//! the time beyond two median calls is shown in its own row ([`LONG_CALLS`]). Rows still add up.
 //!
 //! # Error rates
 //!

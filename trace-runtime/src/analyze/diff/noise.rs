@@ -88,7 +88,7 @@ impl Runs {
         (kept(self.before) + kept(self.after)).saturating_sub(2)
     }
 
-    /// Whether there are enough runs to measure the variance between them.
+    /// True if there are enough runs to measure the variance between them.
     pub(super) fn show_variance(&self) -> bool {
         self.before.min(self.after) >= ENOUGH_RUNS
     }
@@ -100,7 +100,7 @@ impl Runs {
         SELECTION.powi(2) * squares / self.freedom().max(1) as f64
     }
 
-    /// Whether every run after is above every run before, or below; for pairs, whether all differ in one direction.
+    /// True if every run after is above every run before, or below; for pairs, whether all differ in one direction.
     pub(super) fn are_apart(&self, series: &[f64]) -> bool {
         let (before, after) = series.split_at(self.before);
         let all = |above: fn(f64, f64) -> bool| match self.design {

@@ -180,7 +180,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl Evidence {
-    /// Whether it is about what an op adds to the total, rather than about single calls.
+    /// True if it is about what an op adds to the total, rather than about single calls.
     fn is_of_total(&self) -> bool {
         [Metric::Time, Metric::Quiet, Metric::Calls]
             .iter()

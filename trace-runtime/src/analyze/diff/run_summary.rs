@@ -64,7 +64,7 @@ pub struct RowSummary {
     pub operation: String,
     /// The dims of its inputs.
     pub input_shapes: Vec<Vec<usize>>,
-    /// Whether it ran on a device other than `cpu`.
+    /// True if it ran on a device other than `cpu`.
     pub accelerator: bool,
     /// Its calls.
     pub figures: RowFigures,
@@ -83,7 +83,7 @@ pub struct RunSummary {
     /// Elapsed time in which at least one op ran, minus the sum of self times: below zero where threads or devices
     /// ran ops at the same time.
     pub overlap_ns: i64,
-    /// Whether `total_ns` is elapsed time rather than a sum of self times.
+    /// True if `total_ns` is elapsed time rather than a sum of self times.
     pub elapsed: bool,
     /// The elapsed time in which no op ran. Each gap between ops counts as a call.
     pub outside: RowFigures,

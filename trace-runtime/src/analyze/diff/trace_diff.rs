@@ -78,7 +78,7 @@ pub struct DiffRow {
     pub operation: String,
     /// The dims of its inputs; `None` in a row for all shapes of an op.
     pub input_shapes: Option<Vec<Vec<usize>>>,
-    /// Whether it ran on a device other than `cpu`.
+    /// True if it ran on a device other than `cpu`.
     pub accelerator: bool,
     /// Calls before and after, in the quietest run of each side.
     pub count: (u64, u64),
@@ -129,7 +129,7 @@ json_struct!(DiffRow {
 pub struct Method {
     /// Runs before and after.
     pub runs: (usize, usize),
-    /// Whether the two sides took turns.
+    /// True if the two sides took turns.
     pub pairs: bool,
     /// The unit that times refer to: `step` or `run`.
     pub per: String,

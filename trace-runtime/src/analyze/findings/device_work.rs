@@ -29,11 +29,11 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut found: Vec<Finding> = Vec::new();
-    // Streams that run at one time, and work outside of the steps, do not make a device busy for longer.
+    // Streams that run at one time, and work outside the steps, do not make a device busy for longer.
     let cost = |self_ns: u64| mean(self_ns, facts.idle.len()).min(facts.busy_ns());
     for time in &facts.tables.categorised.times {
         let cost_ns = cost(time.self_ns);
-        // Communication and copies cost the time in which nothing hides them, by rules of their own.
+        // Communication and copies cost the time in which nothing hides them, by their own rules.
         let named = !matches!(
             time.category,
             OpCategory::Communication | OpCategory::Copy | OpCategory::Other

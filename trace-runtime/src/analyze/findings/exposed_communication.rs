@@ -56,7 +56,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Communication on accelerators outside of the computation of its rank; times are means over ranks.
+/// Communication on accelerators outside the computation of its rank; times are means over ranks.
 #[derive(Debug, Default)]
 pub(crate) struct Exposed {
     /// The time in which at least one op communicates and nothing computes.

@@ -161,7 +161,7 @@ impl FindingKind {
         }
     }
 
-    /// Whether its cost is memory, and its time is not known.
+    /// True if its cost is memory, and its time is not known.
     pub(crate) const fn is_about_memory(self) -> bool {
         matches!(
             self,

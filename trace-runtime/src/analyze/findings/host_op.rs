@@ -14,7 +14,7 @@ const SHAPES: usize = 3;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let mut ops = facts.costly_host_ops();
-    // Communication and input pipelines have rules of their own.
+    // Communication and input pipelines have their own rules.
     ops.retain(|op| {
         let other_rule = facts.communicates(op.0) || facts.loads_data(op.0);
         facts.share(op.1) >= LEAST && !other_rule

@@ -1,6 +1,6 @@
 //! Findings: what costs time, ranked by what could be won.
 //!
-//! Each rule is a function in a file of its own, from [`Facts`] to findings. To add one: write the file,
+//! Each rule is a function in its own file, from [`Facts`] to findings. To add one: write the file,
 //! list it in [`RULES`], give it a [`FindingKind`], and add a trace with and without it to
 //! `tests/findings.rs`.
 

@@ -20,7 +20,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .map(Intervals::length)
         .saturating_sum();
     let in_ops = facts.host_ops.iter().map(|op| op.1).saturating_sum();
-    // Ops that only wait are not outside of ops.
+    // Ops that only wait are not outside ops.
     let rows = || facts.tables.ops.iter();
     let waiting = rows().map(|row| row.waiting_ns).saturating_sum();
     let suspended = rows().map(|row| row.suspended_ns).max().unwrap_or(0);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAST: f64 = 0.03;
 /// Fewer steps do not show what is usual.
 const LEAST_STEPS: usize = 3;
-/// Each rank of a slow stage works so many times as long as the mean of the other stages.
+/// Each rank of a slow stage works at least this many times as long as the mean of the other stages.
 const LONGER_STAGE: f64 = 1.05;
 /// A rank that caused more than this share of its waiting in one step was slow once.
 const ONE_STEP: f64 = 0.7;

@@ -29,7 +29,7 @@ pub(super) fn drop_repeated(list: &mut Vec<Finding>) {
     });
 }
 
-/// Whether the cost of one finding includes that of another.
+/// True if the cost of one finding includes that of another.
 fn includes(other: &Finding, finding: &Finding) -> bool {
     use FindingKind::{
         Allocation, Copies, DataLoading, DeviceCategory, DeviceIdle, DeviceOp, HostBound, HostOp,

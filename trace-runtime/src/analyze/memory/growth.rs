@@ -13,7 +13,7 @@ pub struct MemoryGrowth {
     pub rank: Option<u32>,
     /// The device that has the memory.
     pub device: String,
-    /// The op that allocated it; `None` for memory allocated outside of ops.
+    /// The op that allocated it; `None` for memory allocated outside ops.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,

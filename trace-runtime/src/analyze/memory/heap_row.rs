@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct HeapRow {
-    /// The op; `None` for memory that was allocated outside of ops.
+    /// The op; `None` for memory that was allocated outside ops.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,

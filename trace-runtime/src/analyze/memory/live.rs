@@ -37,7 +37,7 @@ json_struct!(LiveMemory {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct MemoryHolder {
-    /// The op; `None` for memory taken outside of ops or before the trace began.
+    /// The op; `None` for memory taken outside ops or before the trace began.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,

@@ -16,7 +16,7 @@ pub(crate) enum Owner {
 /// An op with its inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct OwnerOp {
-    /// None for memory outside of ops, or from before the trace.
+    /// None for memory outside ops, or from before the trace.
     pub(crate) operation: Option<String>,
     pub(crate) label: Option<String>,
     pub(crate) input_shapes: Vec<Vec<usize>>,

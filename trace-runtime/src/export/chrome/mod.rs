@@ -183,7 +183,7 @@ impl Exporter for ChromeTrace {
             }
         });
         let point = usize::from(self.memory && entry.memory_bytes() > 0);
-        // An op with one op inside of it is on the path twice.
+        // An op with one op inside it is on the path twice.
         let critical = 2 * usize::from(self.critical_path);
         1 + begins + stretch(entry) + point + critical
     }

@@ -23,7 +23,7 @@ pub(super) struct Blob {
 }
 
 impl Blob {
-    /// Adds a fact under a key of its own.
+    /// Adds a fact under a new key.
     pub(super) fn fact<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> io::Result<()> {
         self.facts
             .push(if self.facts.is_empty() { b'{' } else { b',' });

@@ -18,7 +18,7 @@ pub(super) struct Item {
     pub(super) duration_ns: u64,
     /// Row of the table of ops and shapes. Of several entries, the one with the most time.
     shape: u32,
-    /// Time that is not self time: inside of other ops, and suspended.
+    /// Time that is not self time: inside other ops, and suspended.
     inside_ns: u64,
     /// One more than the index of its step; 0 for none.
     step: u32,
@@ -187,7 +187,7 @@ fn shape_rows(trace: &dyn TraceView, shapes: &[OpRow]) -> Vec<u32> {
         .collect()
 }
 
-/// A duration below which there are so many entries that the others are at most half of `most`.
+/// A duration such that at most half of `most` entries are as long or longer.
 fn threshold(items: &[Item], most: usize) -> u64 {
     let mut counts = [0usize; 65];
     for item in items {

@@ -33,7 +33,7 @@ use std::io::{self, BufWriter, Write};
 /// # Size
 /// 200 kB and 3 to 9 bytes per entry. Up to 2^20 (1,048,576) entries are in the page one by one. Of a larger trace,
 /// the timeline shows short entries that follow each other as one; the figures of all tables stay exact. Steps have
-/// figures of their own in traces of up to 250,000 entries, the 64 slowest and evenly spread of them. The page has a
+/// their own figures in traces of up to 250,000 entries, the 64 slowest and evenly spread of them. The page has a
 /// sentence for everything that it leaves out or joins.
 ///
 /// ```

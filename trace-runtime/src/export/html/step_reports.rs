@@ -6,7 +6,7 @@ use crate::model::TraceView;
 use crate::report::Report;
 use std::collections::BTreeSet;
 
-/// Steps with a report of their own, at most.
+/// Steps with their own report, at most.
 const MOST_STEPS: usize = 64;
 /// In a trace with more entries, a step has no report of its own: that would take longer than all the rest.
 const MOST_ENTRIES: usize = 250_000;
@@ -20,7 +20,7 @@ pub(super) fn step_reports(
         return Vec::new();
     }
     let numbers: BTreeSet<u64> = trace.steps().iter().map(|step| step.number).collect();
-    // One step is the whole trace, but for what ran outside of it.
+    // One step is the whole trace, but for what ran outside it.
     if numbers.len() < 2 {
         return Vec::new();
     }

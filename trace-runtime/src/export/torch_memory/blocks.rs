@@ -132,7 +132,7 @@ impl Blocks {
         }
     }
 
-    /// Frees so many bytes of a context, the latest first. What is left of the last block is a block of its own.
+    /// Frees `bytes` of a context, the latest blocks first. A block that is only partly freed becomes a smaller one.
     fn shrink(&mut self, at_ns: i64, key: Key, mut bytes: u64) {
         while bytes > 0 {
             let Some(block) = self.open.get_mut(&key).and_then(VecDeque::pop_back) else {

@@ -7,7 +7,7 @@ use crate::model::{TraceError, TraceErrorKind};
 pub(crate) const MAGIC: [u8; 8] = *b"\x89OPTRACE";
 const VERSION: u32 = 1;
 pub(crate) const HEADER_BYTES: usize = 4096;
-/// A ring has at most so many blocks: 32 GiB.
+/// The most blocks of a ring: 32 GiB.
 const MOST_BLOCKS: u64 = 1 << 20;
 const MOST_SLOTS: u64 = 1 << 16;
 
@@ -33,7 +33,7 @@ pub(crate) mod live {
     pub(crate) const TAIL_END: usize = 17;
     /// The clock at the latest sign of life, in ticks.
     pub(crate) const NOW: usize = 18;
-    /// Ops that were not recorded for want of room.
+    /// Ops that were not recorded because there was no room.
     pub(crate) const DROPPED: usize = 19;
     pub(crate) const SAMPLED_OUT: usize = 20;
     pub(crate) const FILTERED_OUT: usize = 21;

@@ -25,7 +25,7 @@ impl<R: Read> Input<R> {
         self.position
     }
 
-    /// The next so many bytes, or all that are left.
+    /// Reads the next `len` bytes, or all that are left.
     pub(super) fn look(&mut self, len: usize) -> io::Result<&[u8]> {
         if self.buffer.len() - self.at < len {
             self.buffer.drain(..self.at);

@@ -35,7 +35,7 @@ pub(super) fn pack(rows: &[PackedRow], bytes: &mut Vec<u8>) {
     bytes.truncate(at);
 }
 
-/// Reads so many rows; None if the bytes end before.
+/// Reads this many rows. `None` if there are fewer bytes.
 pub(super) fn unpack(count: usize, mut bytes: &[u8]) -> Option<Vec<PackedRow>> {
     // A row takes at least two bytes: a wrong count allocates nothing.
     if count > bytes.len() / 2 {

@@ -318,7 +318,7 @@ fn check_version<E: serde::de::Error>(
     Ok(())
 }
 
-/// Keeps an error of our own, and returns it as one of serde's.
+/// Keeps our own error, and returns it as one of serde's.
 fn fail<E: serde::de::Error>(failure: &RefCell<Option<TraceError>>, error: TraceError) -> E {
     let text = E::custom(&error);
     failure.replace(Some(error));

@@ -91,7 +91,7 @@ pub const MEMORY_EVENTS: &str = "memory.events";
 pub const MEMORY_CONTEXTS: &str = "memory.contexts";
 /// Blocks of the heap that could not be recorded, as a number.
 pub const MEMORY_UNRECORDED: &str = "memory.unrecorded";
-/// The figures of the heap are estimates from one block every so many bytes on average. Absent if every block was
+/// Bytes per recorded block of the heap, on average: figures are estimates then. Absent if every block was
 /// recorded.
 pub const MEMORY_SAMPLED: &str = "memory.sampled_every";
 /// Runtime calls of a [`RecordedExecutionTrace`](crate::RecordedExecutionTrace), one per line.

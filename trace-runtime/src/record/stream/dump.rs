@@ -1,4 +1,4 @@
-//! A copy of what a ring has, as a file of its own.
+//! A copy of what a ring has, as a new file.
 
 use super::part::pieces;
 use super::ring::Ring;

@@ -16,7 +16,7 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// Reserves the first so many bytes of an empty file, so that writing to them cannot fail later, and maps them.
+    /// Reserves the first `len` bytes of an empty file, so that writing to them cannot fail later, and maps them.
     pub(super) fn of_file(file: &File, bytes: usize) -> io::Result<Mapping> {
         reserve(file, bytes)?;
         let map = MmapOptions::new().len(bytes).map_raw(file)?;

@@ -62,7 +62,7 @@ pub(super) struct StreamSettings {
 }
 
 impl StreamSettings {
-    /// Whether a setting was made that only a ring has.
+    /// True if a setting was made that only a ring has.
     pub(super) fn is_set(&self) -> bool {
         self.rotation.is_some() || self.triggers.needs_path().is_some()
     }
@@ -220,7 +220,7 @@ impl Stream {
             .publish_words(&tables::encode_metadata(key, value));
     }
 
-    /// Writes the counts of the session to the file: ops that were dropped outside of the ring, and those that were
+    /// Writes the counts of the session to the file: ops that were dropped outside the ring, and those that were
     /// left out.
     pub(super) fn set_counts(&self, dropped: u64, sampled_out: u64, filtered_out: u64) {
         self.ring
@@ -335,7 +335,7 @@ struct Writer {
     is_ending: Arc<AtomicBool>,
     dumper: Arc<Dumper>,
     slow_ops: SlowOps,
-    /// How many requests by signal have been served; `None` without `dump_on_signal`.
+    /// Number of requests by signal that have been served; `None` without `dump_on_signal`.
     requests: Option<u32>,
 }
 

@@ -33,7 +33,7 @@ pub(in crate::record) struct OnSignal {
 }
 
 impl OnSignal {
-    /// Calls `write` on a thread of its own when SIGINT or SIGTERM arrives. Signals that are ignored stay so.
+    /// Calls `write` on a separate thread when SIGINT or SIGTERM arrives. Signals that are ignored stay so.
     pub(in crate::record) fn install(write: impl Fn() + Send + 'static) -> io::Result<OnSignal> {
         let (mut reader, writer) = io::pipe()?;
         let thread = std::thread::Builder::new()

@@ -49,7 +49,7 @@ impl Parts {
         }
     }
 
-    /// Appends records with so many rows.
+    /// Appends records that have `rows` rows in all.
     pub(super) fn write(&mut self, records: &[u8], rows: u64, ring: &Ring) -> io::Result<()> {
         if self
             .open

@@ -24,7 +24,7 @@ pub(super) enum WhenFull {
     ReplaceOldest,
 }
 
-/// Blocks of a mapping: free, being written by a thread, or sealed. A thread takes a block once in so many ops; the
+/// Blocks of a mapping: free, being written by a thread, or sealed. A thread takes a block only when its last one is full; the
 /// lock is held for a few instructions.
 #[derive(Debug)]
 pub(super) struct Ring {
@@ -91,7 +91,7 @@ impl Ring {
         }
     }
 
-    /// Bytes of a mapping for a ring of so many bytes, and its header.
+    /// Bytes of a mapping for a ring of `bytes` bytes and its header.
     pub(super) fn layout(ring_bytes: usize, file_header: FileHeader) -> (usize, FileHeader) {
         let blocks = ring_bytes.div_ceil(BLOCK_BYTES).max(4 * FOR_TABLES) as u64;
         let file_header = FileHeader {

@@ -35,7 +35,7 @@ impl SlowOps {
         }
     }
 
-    /// Whether an op has ended since the last call that ran longer than its limit.
+    /// True if an op has ended since the last call that ran longer than its limit.
     pub(super) fn look(&mut self, ring: &Ring) -> bool {
         if self.limits.is_empty() {
             return false;

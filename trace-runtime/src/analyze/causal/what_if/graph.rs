@@ -78,7 +78,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         (replay.with_unknown_waits(together), !unconnected.is_empty())
     }
 
-    /// Lanes of ranks that have communication on a lane of its own and nothing in the trace that connects their
+    /// Lanes of ranks that have a separate lane for communication, and nothing in the trace that connects their
     /// lanes, by rank.
     fn unconnected_lanes(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut lanes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

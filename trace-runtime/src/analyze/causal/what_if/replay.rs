@@ -49,7 +49,7 @@ struct LaneState {
     /// The recorded moment up to which the lane has been walked, and when that would be.
     at: i64,
     new: i64,
-    /// Whether it waits since then.
+    /// True if it waits since then.
     waits: bool,
 }
 

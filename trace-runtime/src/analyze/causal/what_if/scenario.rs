@@ -78,7 +78,7 @@ impl Scenario {
         self.with(Change::Usual(Which::Stage(stage.into()), usual))
     }
 
-    /// Whether it is the recorded job.
+    /// True if it is the recorded job.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -125,7 +125,7 @@ impl Scenario {
 }
 
 impl<T: TraceView + ?Sized> WhatIf<'_, T> {
-    /// Whether an entry is one of those that a change is about.
+    /// True if an entry is one of those that a change is about.
     pub(super) fn selected<'s>(&'s self, which: &'s Which) -> Box<dyn Fn(usize) -> bool + 's> {
         let peers = &self.peers;
         match which {

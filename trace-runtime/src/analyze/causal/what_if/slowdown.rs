@@ -8,7 +8,7 @@ use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata::{STAGE, of_rank};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Replays are made for at most so many ops and ranks: those with the most work above the usual.
+/// Number of ops and ranks that are replayed: those with the most work above the usual.
 const MOST_PARTS: usize = 16;
 /// The same for jobs with more than a million entries, where a replay takes a tenth of a second and more.
 const MOST_PARTS_OF_LONG_JOBS: usize = 4;

@@ -60,7 +60,7 @@ impl Follower {
         restored.finish(self.header, &self.live, &Faults::default())
     }
 
-    /// Whether [`recent`](Self::recent) has the latest ops only, and not all of the recording.
+    /// True if [`recent`](Self::recent) has the latest ops only, and not all of the recording.
     pub fn has_older(&self) -> bool {
         self.recent.has_removed()
     }
@@ -81,7 +81,7 @@ impl Follower {
         self.ended
     }
 
-    /// Ops that were not recorded for want of room.
+    /// Ops that were not recorded because there was no room.
     pub fn dropped(&self) -> u64 {
         self.live[live::DROPPED]
     }

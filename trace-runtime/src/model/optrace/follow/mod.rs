@@ -191,7 +191,7 @@ impl Follower {
         })
     }
 
-    /// Keeps the latest ops, at most about so many, for [`recent`](Self::recent).
+    /// Keeps about this many of the latest ops, for [`recent`](Self::recent).
     #[must_use]
     pub fn keeping(mut self, ops: usize) -> Follower {
         self.recent = RecentRows::new(ops);

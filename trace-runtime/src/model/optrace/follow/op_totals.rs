@@ -18,7 +18,7 @@ pub struct LiveOp {
     /// Time spent in it, without the time in which async executions were suspended. An execution inside another one of
     /// the same op adds nothing. Open executions are included.
     pub total_ns: u64,
-    /// Of the total, the time spent in no op inside of it.
+    /// Of the total, the time spent in no op inside it.
     pub self_ns: u64,
     /// The time in which it waited in the expression of `sync`, or was suspended.
     pub waiting_ns: u64,
@@ -38,18 +38,18 @@ pub(super) struct OpTotals {
     tasks: HashMap<u32, Inside>,
 }
 
-/// The ops of a thread that have not ended and inside of which others have, by step.
+/// The ops of a thread that have not ended and inside which others have, by step.
 #[derive(Debug, Default)]
 struct Thread {
     open: BTreeMap<u32, Inside>,
 }
 
-/// What has ended inside of an op.
+/// What has ended inside an op.
 #[derive(Debug, Default)]
 struct Inside {
     /// Time of its direct children.
     children_ns: u64,
-    /// What each op inside of it adds to its total, by number.
+    /// What each op inside it adds to its total, by number.
     totals: BTreeMap<u32, u64>,
 }
 
@@ -157,7 +157,7 @@ impl OpTotals {
                 add_to(&mut known.self_ns, own);
                 let is_outermost = rows[..depth].iter().all(|(around, _)| around != op);
                 if is_outermost {
-                    // Executions inside of it that have ended are part of it.
+                    // Executions inside it that have ended are part of it.
                     let steps = rows[depth..].iter().map(|(_, row)| row.step);
                     let nested = self.threads.get(log).map_or(0, |thread| {
                         steps
@@ -173,7 +173,7 @@ impl OpTotals {
 }
 
 impl Thread {
-    /// What ended inside of the op with this step, which has ended.
+    /// What ended inside the op with this step, which has ended.
     fn take(&mut self, step: u32) -> Inside {
         let own = self.open.remove(&step).unwrap_or_default();
         // Ops that began after it have ended too, and were not recorded.

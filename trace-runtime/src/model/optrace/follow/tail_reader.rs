@@ -5,7 +5,7 @@ use crate::model::optrace::tail_record::{RECORD_HEADER_BYTES, RecordContent, Rec
 use std::fs::File;
 use std::io;
 
-/// A record that is passed over takes a system call, which costs as much as reading so many bytes.
+/// Skipping a record takes a system call, which costs as much as reading this many bytes.
 const PASSING: usize = 512;
 
 #[derive(Debug)]
