@@ -1,8 +1,7 @@
-//! Which entries of different ranks are one call of a collective.
+//! Finds the entries of different ranks that are one call of a collective.
 //!
 //! Ranks call the collectives of one process group in the same order. So the entries of a call agree in process
-//! group, collective and sequence number; where the trace has no sequence numbers, in how many such calls their
-//! rank made before.
+//! group, collective and sequence number. If the trace has no sequence numbers, the calls of each rank are counted instead.
 
 use super::communication::CommunicationRule;
 use super::device_time::is_accelerator;
@@ -21,7 +20,7 @@ const PEER_KEYS: [&str; 5] = [PEER, "dst", "src", "dst_rank", "src_rank"];
 pub(crate) struct CollectiveCall<'a> {
     /// The op of the first entry.
     pub(crate) operation: &'a str,
-    /// What the trace records of the collective.
+    /// The facts that the trace has about the collective.
     pub(crate) facts: CollectiveFacts<'a>,
     /// The indices of the entries, one or more for each rank that took part, in ascending order.
     pub(crate) entries: Vec<usize>,
@@ -42,14 +41,14 @@ pub(crate) struct CollectiveFacts<'a> {
     pub(crate) peer: Option<u32>,
     /// Of a call that another op waits for: the number of its request.
     pub(crate) request: Option<u64>,
-    /// True for an op that waits for requests, which is no call of its own.
+    /// True for an op that waits for requests. It is not a call itself.
     completes: bool,
 }
 
 impl<'a> CollectiveFacts<'a> {
     fn of(view: &EntryView<'a>) -> Option<CollectiveFacts<'a>> {
         let mut facts = CollectiveFacts::default();
-        // The name of the other rank that counts is the first of these.
+        // If several keys are there, the first in this list counts.
         let mut peers = [None; PEER_KEYS.len()];
         for (key, value) in view.meta()? {
             match key {
@@ -86,7 +85,7 @@ impl<'a> CollectiveFacts<'a> {
 /// The calls of collectives that at least two ranks took part in, in the order of their first entries.
 ///
 /// Where communication is recorded on accelerators, the host ops that started it are left out. Of communication
-/// inside communication the outer entry is the call. An entry without facts of its own takes those of the nearest
+/// inside communication the outer entry is the call. An entry that has no facts takes those of the nearest
 /// op around it, or of an op inside it. Sends and receives are not collectives.
 ///
 /// Where process groups are not named and the times show that the ranks cannot all be in one, the times divide them.
@@ -97,7 +96,7 @@ pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
     calls_by(parts, |found| by_times(trace, found))
 }
 
-/// The same without a look at the times, for ranks whose clocks are not lined up yet.
+/// The same without the use of times, for ranks whose clocks are not aligned yet.
 pub(crate) fn collective_calls_by_order<'a>(parts: &[Participant<'a>]) -> Vec<CollectiveCall<'a>> {
     calls_by(parts, |found| found)
 }
@@ -143,7 +142,7 @@ pub(crate) fn sends_and_receives<'p, 'a>(
         .filter(move |one| names.is_point_to_point(one.name()))
 }
 
-/// Which names are those of sends or receives; each is looked at once.
+/// By name, true if it is that of a send or receive; each name is examined once.
 #[derive(Debug, Default)]
 struct Names<'a>(HashMap<&'a str, bool>);
 

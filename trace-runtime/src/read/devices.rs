@@ -88,8 +88,8 @@ impl Devices {
 const HIGHEST_NUMBER: u32 = 1024;
 
 /// Pairs two numberings of the same devices. Returns nothing if all numbers of the first are in the second. Pairs them in
-/// order if there are as many of each. Otherwise adds the difference of the lowest numbers, if the results are all in the
-/// second.
+/// order if there are as many of each. Otherwise adds the difference of the lowest numbers, if then one numbering contains
+/// the other.
 fn paired(in_rows: &BTreeSet<u32>, in_memory: &BTreeSet<u32>) -> HashMap<u32, u32> {
     let (Some(&first), Some(&target)) = (in_rows.first(), in_memory.first()) else {
         return HashMap::new();

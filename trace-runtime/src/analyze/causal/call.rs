@@ -1,4 +1,4 @@
-//! Runtime calls as the model keeps them: when, on which lane, and what they do.
+//! Runtime calls as the model keeps them: their times, lanes and effects.
 
 use super::lane::Lanes;
 use super::sync::CallKind;
@@ -28,7 +28,7 @@ pub(super) struct Calls<'a> {
 impl<'a> Calls<'a> {
     pub(super) fn of<T: TraceView + ?Sized>(trace: &'a T, lanes: &Lanes<'_>) -> Calls<'a> {
         let mut calls = Calls::default();
-        // Each name is looked at once.
+        // Each name is classified once.
         let mut kinds: HashMap<&str, CallKind> = HashMap::new();
         // Calls of a thread mostly come together, and so do calls of one name.
         let mut last_lane = None;

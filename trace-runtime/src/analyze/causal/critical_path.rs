@@ -11,28 +11,28 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
-/// What a thread does between its ops.
+/// The name for the time of a thread between its ops.
 const OUTSIDE: &str = "outside of ops";
 
 /// The longest chain of work that had to happen one after the other.
 ///
-/// A chain follows a lane, and passes to another where that could not go on without it: from a launch to the
+/// A chain follows a lane, and passes to another lane that could not continue without it: from a launch to the
 /// device work, from the work to the thread that synchronises with it, from an op to work that it handed to
 /// another thread and back, from the last rank that arrives at a collective to the others. Only work adds to its
 /// length. Waits, delays and time outside ops that it crosses are in `crossed`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CriticalPath {
-    /// How long its work is.
+    /// The time of its work, in nanoseconds.
     pub length_ns: u64,
     /// From the first start to the last end of the trace, runtime calls included.
     pub span_ns: u64,
-    /// Of its work, the part on the host.
+    /// The part of its work that is on the host.
     pub host_ns: u64,
-    /// Of its work, the part on devices other than `cpu`.
+    /// The part of its work that is on devices other than `cpu`.
     pub device_ns: u64,
     /// The ops on it, longest first.
     pub ops: Vec<CriticalOp>,
-    /// What it crosses between one piece of work and the next, longest first.
+    /// The times between one piece of work and the next, by cause, longest first.
     pub crossed: Vec<Crossed>,
 }
 
@@ -72,12 +72,12 @@ json_struct!(CriticalOp {
 /// Time between two pieces of work on the critical path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Crossed {
-    /// What it is: `waiting for …`, `launch delay`, `queued on the stream`,
+    /// The cause: `waiting for …`, `launch delay`, `queued on the stream`,
     /// `between device work`, `return from the device`, `outside ops`.
     pub what: String,
-    /// How long it is.
+    /// The time, in nanoseconds.
     pub ns: u64,
-    /// How often.
+    /// The number of times.
     pub count: usize,
 }
 
@@ -105,7 +105,7 @@ pub struct PathStep {
     pub ns: u64,
     /// The time since the piece before it.
     pub gap_ns: u64,
-    /// What that time is; empty where there is none.
+    /// The cause of that time, as in [`Crossed::what`]; empty if there is no gap.
     pub gap: String,
 }
 
@@ -219,7 +219,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             })
     }
 
-    /// The name of a node; empty for what ran outside ops.
+    /// The name of a node; empty for time outside ops.
     pub(super) fn name(&self, node: u32) -> &'a str {
         match Node::of(node, self.trace.entry_count()) {
             Node::Entry(index) => {
@@ -233,8 +233,8 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
 
     /// The device on which a node ran; `None` for the host.
     ///
-    /// An entry of a device on a host thread counts as that device's, unless it waited for the device: then its own
-    /// part is the launch.
+    /// An entry of a device that is on a host thread counts as work of the device, unless it waited for the device: then
+    /// only the launch is its own work.
     fn device_of(&self, node: u32, lane: u32) -> Option<&'a str> {
         let on = &self.lanes.all[lane as usize];
         let Node::Entry(index) = Node::of(node, self.trace.entry_count()) else {
@@ -248,7 +248,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
     }
 
-    /// What is between two pieces of the path; the parts add up to the time between them.
+    /// Divides the time between two pieces of the path by cause. The parts add up to that time.
     fn gap(&self, before: &Link, after: &Link, mut add: impl FnMut(Gap, u64)) {
         let (start, end) = (before.end, after.start);
         if start >= end {

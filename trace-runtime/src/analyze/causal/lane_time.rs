@@ -32,7 +32,7 @@ pub struct LaneTime {
     pub waiting_ns: u64,
     /// Time in which nothing of it was traced.
     pub outside_ns: u64,
-    /// What it waited for, longest first.
+    /// Its waits by lane and op, longest first.
     pub waits: Vec<LaneWait>,
 }
 
@@ -50,9 +50,9 @@ pub struct LaneWait {
     pub waits_for: String,
     /// The op that waited; empty outside ops.
     pub operation: String,
-    /// How long.
+    /// The time, in nanoseconds.
     pub ns: u64,
-    /// How often.
+    /// The number of waits.
     pub count: usize,
 }
 

@@ -38,8 +38,8 @@ impl LastMet {
         LastMet { parts, of_rank }
     }
 
-    /// When both ranks last left a meeting that they both took part in, before these entries of theirs; the start of
-    /// time where they had none.
+    /// The time at which both ranks had left the last meeting that both took part in before these entries; the start of time
+    /// if there was none.
     pub(super) fn of_pair<T: TraceView + ?Sized>(
         &self,
         model: &CausalModel<'_, T>,

@@ -6,7 +6,7 @@ use crate::analyze::forest::NONE;
 use crate::model::TraceView;
 use std::collections::HashMap;
 
-/// The number of the empty name: of what ran outside ops.
+/// The number of the empty name, for time outside ops.
 pub(super) const NO_NAME: u32 = 0;
 
 /// The names that were asked for, by number.

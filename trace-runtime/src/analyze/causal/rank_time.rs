@@ -35,7 +35,7 @@ json_struct!(RankTime {
 });
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// What each rank did, in the order of time and without overlap.
+    /// The pieces of each rank, in the order of time and without overlap.
     ///
     /// Of several lanes of a rank, work counts before waiting, and other work before communication.
     pub(super) fn rank_rows(&self) -> BTreeMap<u32, Cow<'_, [Piece]>> {

@@ -89,10 +89,10 @@ fn runs_backward(name: &str) -> bool {
         || node.ends_with("Backward")
 }
 
-/// The thread that asked for a backward pass only waits while another thread runs it.
+/// The thread that requested a backward pass only waits while another thread runs it.
 ///
-/// It waits from the first to the last op of the backward thread within one stretch of its own in which
-/// no op of its own begins or ends.
+/// It waits from the first to the last op of the backward thread within a time in which no op of the waiting thread begins
+/// or ends.
 pub(super) fn backward<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,
@@ -115,7 +115,7 @@ pub(super) fn backward<T: TraceView + ?Sized>(
         let Some((waiting, bursts)) = best else {
             continue;
         };
-        // Threads that go on while the other one works do not wait for it.
+        // Threads that continue while the other one works do not wait for it.
         if bursts
             .iter()
             .map(|burst| burst.busy)
@@ -166,7 +166,7 @@ fn backward_lanes<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>) -> Vec<u3
     found
 }
 
-/// When a lane did something, as disjoint intervals.
+/// The times at which a lane was busy, as disjoint intervals.
 fn busy(pieces: &[Piece]) -> Vec<(i64, i64)> {
     let mut busy: Vec<(i64, i64)> = Vec::new();
     for piece in pieces {
@@ -185,7 +185,7 @@ struct Burst {
     busy: u64,
 }
 
-/// Where a lane's stretches, and the gaps between them, contain what another lane did.
+/// The pieces of a lane, and the gaps between them, that contain busy times of another lane.
 fn bursts(pieces: &[Piece], busy: &[(i64, i64)]) -> Vec<Burst> {
     let mut found: Vec<Burst> = Vec::new();
     let mut next = 0;

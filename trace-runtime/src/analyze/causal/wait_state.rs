@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// All waits between ranks, added up.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WaitStates {
-    /// How long ranks waited for each other, added up over ranks.
+    /// The time that ranks waited for each other, added up over ranks, in nanoseconds.
     pub total_ns: u64,
     /// By class, waiting rank and op, and late rank, longest first.
     pub sums: Vec<WaitSum>,
@@ -40,9 +40,9 @@ pub struct WaitSum {
     pub operation: String,
     /// The rank that was late.
     pub late_rank: u32,
-    /// How often.
+    /// The number of waits.
     pub count: usize,
-    /// How long.
+    /// The time, in nanoseconds.
     pub ns: u64,
 }
 
@@ -71,7 +71,7 @@ json_struct!(Blame {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitState {
-    /// What sort of wait it is.
+    /// The class of the wait.
     pub class: WaitClass,
     /// The rank that waited.
     pub rank: u32,
@@ -92,9 +92,9 @@ pub struct WaitState {
 }
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// Waits between ranks: how long each rank waited in which op for whom, and which ops caused it.
+    /// Waits between ranks: for each rank and op the time that it waited for which rank, and the ops that caused it.
     ///
-    /// Empty where the trace has fewer than two ranks. The clocks of the ranks must be lined up, as
+    /// Empty if the trace has fewer than two ranks. The clocks of the ranks must be aligned, as
     /// [`TraceStore::merge`](crate::TraceStore::merge) does.
     pub fn wait_states(&self) -> WaitStates {
         let rows = self.rank_rows();

@@ -27,7 +27,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// When it was launched; its own start where that is unknown.
+    /// The time of its launch; its own start if that is unknown.
     pub(super) fn launched_at(&self) -> i64 {
         self.launch.map_or(self.start, |launch| launch.start)
     }
@@ -203,7 +203,7 @@ impl LaneWork {
             .collect();
     }
 
-    /// The work that an entry is.
+    /// The work of an entry.
     pub(super) fn of_entry(&self, entry: u32, start: i64) -> Option<&Work> {
         let first = self.works.partition_point(|work| work.start < start);
         let same = self.works[first..].iter();

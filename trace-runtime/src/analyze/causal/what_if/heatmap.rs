@@ -15,7 +15,7 @@ const MOST_COLUMNS: usize = 512;
 
 /// Work of each rank in each step, as a multiple of the mean over ranks in that step. Communication does not count.
 ///
-/// A row that is above 1 in every step is a slow rank or stage; one that is so in some steps has an occasional problem.
+/// A rank whose row is above 1 in every step is slow; one whose row is above 1 in some steps has an occasional problem.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Heatmap {
     /// The ranks, one row each.
@@ -98,7 +98,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         work
     }
 
-    /// By entry: whether it is communication.
+    /// By entry: true if it is communication.
     pub(super) fn communicates(&self) -> Vec<bool> {
         let mut rule = CommunicationRule::default();
         let mut found: Vec<bool> = self.trace.views().map(|view| rule.holds(&view)).collect();
@@ -151,7 +151,7 @@ impl Heatmap {
         cells.iter().sum::<f64>() / cells.len().max(1) as f64
     }
 
-    /// What the characters mean.
+    /// The meaning of the characters.
     pub(crate) fn legend(&self) -> String {
         let (low, high) = self.range();
         format!(

@@ -51,7 +51,7 @@ pub struct WhatIf<'m, T: ?Sized> {
     notes: Vec<String>,
 }
 
-/// How long a job takes, recorded or replayed.
+/// The time of a job, recorded or replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobTime {
     /// The time of all steps together; from the first start to the last end where the trace has no steps.
@@ -98,7 +98,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
         self.replayed(&scenario.factors(self))
     }
 
-    /// What the replay assumes because the trace does not have it, a sentence each.
+    /// The assumptions that the replay makes because the trace lacks facts, one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

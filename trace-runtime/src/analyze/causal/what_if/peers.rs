@@ -1,4 +1,4 @@
-//! Calls of the same op with the same shapes, on all ranks: what an entry is compared with.
+//! Peers: the calls of the same op with the same shapes, on all ranks. An entry is compared with its peers.
 
 use super::super::CausalModel;
 use crate::analyze::forest::NONE;
@@ -101,7 +101,7 @@ impl Peers {
         self.groups = by_shape.len();
     }
 
-    /// The usual work of each group, over the entries that `counts` holds for; `None` where there are none.
+    /// The usual work of each group, over the entries for which `counts` is true; `None` if there are none.
     pub(super) fn usual(&self, usual: Usual, counts: impl Fn(usize) -> bool) -> Vec<Option<f64>> {
         let mut found = vec![None; self.groups];
         match usual {

@@ -1,4 +1,4 @@
-//! Slowdown: how much longer the job takes than if every call took the usual time of its peers, and because of what.
+//! Slowdown: the time of a job compared with a job in which every call takes the usual time of its peers, and the causes.
 
 use super::peers::Usual;
 use super::scenario::{Except, Factors, Which};
@@ -16,7 +16,7 @@ const LONG_JOB: usize = 1_000_000;
 /// A slowdown below this is noise.
 const NOTICEABLE: f64 = 1.02;
 
-/// How much longer a job takes than the ideal one, and because of what.
+/// The time of a job compared with the ideal job, and the causes of the difference.
 ///
 /// After "Understanding Stragglers in Large Model Training Using What-if Analysis": in the ideal job every call takes
 /// the usual time of its peers (the same op and shapes, on all ranks and in all steps), communication takes the usual
@@ -44,7 +44,7 @@ json_struct!(Slowdown {
     optional: [],
 });
 
-/// A part of a job, and what it costs that it does not take the usual time.
+/// A part of a job, and the cost of not taking the usual time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Part {
     /// The op, the rank or the stage.
@@ -182,9 +182,9 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
 
 /// Work above the usual one.
 struct Excess {
-    /// By group of peers: of the calls that took longer.
+    /// By group of peers: the sum over the calls that took longer.
     of_groups: Vec<f64>,
-    /// By the index of the rank: of all calls, also below zero.
+    /// By the index of the rank: the sum over all calls; it may be below zero.
     of_ranks: Vec<f64>,
 }
 
@@ -250,7 +250,7 @@ fn cause(found: &Slowdown) -> String {
     }
 }
 
-/// The step in which most of the time is lost, of several.
+/// The step in which most of the time is lost, if there are several.
 fn slow_step(found: &Slowdown) -> Option<u64> {
     const LEAST_STEPS: usize = 3;
     const MOST_OF_IT: f64 = 0.7;
