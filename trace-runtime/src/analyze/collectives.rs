@@ -85,7 +85,7 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
             } else {
                 trace.view(waiting).start_ns()
             };
-            // A rank that waits for a request may find the others there already.
+            // When a rank begins to wait for a request, the others may have arrived already.
             let wait = since.map_or(0, |since| {
                 latest.saturating_sub(since).max(0).unsigned_abs()
             });
@@ -111,7 +111,7 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
     list
 }
 
-/// The size of the message: the larger of what goes in and what comes out, unless given.
+/// The size of the message: as recorded, else the larger of the inputs and the outputs.
 pub(crate) fn message_bytes(view: &EntryView<'_>) -> u64 {
     if view.bytes_moved().is_some() {
         return bytes_moved(view);

@@ -1,4 +1,4 @@
-//! Which ops are communication between devices or ranks.
+//! Recognises ops that communicate between devices or ranks.
 
 use crate::model::{EntryView, OpKind};
 use std::collections::HashMap;

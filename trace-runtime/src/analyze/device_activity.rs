@@ -1,4 +1,4 @@
-//! When each device was busy, with what, and how much communication was exposed.
+//! The busy time of each device by kind of work, and its exposed communication.
 
 use super::communication::CommunicationRule;
 use super::grouping::Grouping;
@@ -9,7 +9,7 @@ use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
 use std::collections::{BTreeMap, HashMap};
 
-/// What one device did, as lengths of unions of intervals.
+/// The busy and idle time of one device, as lengths of unions of intervals.
 ///
 /// The innermost op of a thread decides whether a moment is *compute*, *communication* or *memory*: an op around a
 /// collective does not compute while the collective runs. An async op counts only while it runs.
@@ -60,7 +60,7 @@ json_struct!(DeviceActivity {
 });
 
 impl DeviceActivity {
-    /// The share of its communication that computing hid; `None` where it did not communicate.
+    /// The share of its communication that overlapped with computation; `None` if it did not communicate.
     pub fn overlap_share(&self) -> Option<f64> {
         (self.communication_ns > 0).then(|| self.overlap_ns as f64 / self.communication_ns as f64)
     }
@@ -74,7 +74,7 @@ impl DeviceActivity {
     }
 }
 
-/// What it costs that one device has more to do than the others.
+/// The cost of an uneven spread of work over devices.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Imbalance {
@@ -84,7 +84,7 @@ pub struct Imbalance {
     pub max_busy_ns: u64,
     /// The mean busy time.
     pub mean_busy_ns: u64,
-    /// The difference: what an even spread would save at most.
+    /// The difference: the most that an even spread would save.
     pub cost_ns: u64,
 }
 
@@ -93,7 +93,7 @@ json_struct!(Imbalance {
     optional: [],
 });
 
-/// What all devices did.
+/// The busy and idle time of all devices.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Activity {
@@ -101,7 +101,7 @@ pub struct Activity {
     pub devices: Vec<DeviceActivity>,
     /// All accelerators of each rank together, that is every device but `cpu`.
     pub ranks: Vec<DeviceActivity>,
-    /// What an uneven spread costs; `None` under two devices.
+    /// The cost of an uneven spread of work; `None` for fewer than two devices.
     pub imbalance: Option<Imbalance>,
 }
 
@@ -110,7 +110,7 @@ json_struct!(Activity {
     optional: [imbalance],
 });
 
-/// What each device did; entries without a device or a start are left out.
+/// The busy and idle time of each device. Entries without a device or a start are left out.
 pub fn activity<T: TraceView + ?Sized>(trace: &T) -> Activity {
     activity_of(&device_sets(trace, &Structure::of(trace)))
 }
@@ -155,7 +155,7 @@ fn imbalance(devices: &[DeviceActivity]) -> Option<Imbalance> {
     })
 }
 
-/// When a device was busy, and with what.
+/// The times at which a device was busy, by kind of work.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeviceSets {
     pub(crate) rank: Option<u32>,
@@ -214,7 +214,7 @@ impl DeviceSets {
     }
 }
 
-/// When each device was busy, by rank and name; entries without a device or a start are left out.
+/// The busy times of each device, by rank and name; entries without a device or a start are left out.
 pub(crate) fn device_sets<T: TraceView + ?Sized>(
     trace: &T,
     structure: &Structure,
@@ -316,11 +316,11 @@ fn collect<'a, T: TraceView + ?Sized>(
 /// A lane for each device of each rank, looked up in a table instead of compared by name.
 struct Lanes<'a> {
     devices: Vec<&'a str>,
-    /// For each group of entries the number of its device, and what it spends time on.
+    /// For each group of entries the number of its device, and its kind of work.
     groups: Vec<(u32, Work)>,
     slots: HashMap<(Option<u32>, u32), usize>,
     all: Vec<Lane>,
-    /// Entries of a device seldom come alone.
+    /// The lane of the last entry: entries of one device often follow each other.
     last: Option<((Option<u32>, u32), usize)>,
 }
 
@@ -342,7 +342,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// The lane of a rank's group and what it spends time on; `None` for entries without a device.
+    /// The lane of a rank's group, and its kind of work; `None` for entries without a device.
     fn of(&mut self, rank: Option<u32>, group: u32) -> Option<(&mut Lane, Work)> {
         let (device, work) = *self.groups.get(group as usize)?;
         let key = (rank, device);

@@ -1,4 +1,4 @@
-//! Device time of host ops: how long the work ran on a device that an op launched.
+//! Device time of host ops: the time of the work on devices that each op launched.
 
 use super::forest::{Forest, NONE};
 use super::nesting::{Nesting, parent_index};
@@ -59,7 +59,7 @@ impl DeviceTimes {
         self.unattributed_ns > self.attributed_ns
     }
 
-    /// For each entry, true if it runs inside one of its own group, on whichever thread. Empty where no
+    /// For each entry, true if it runs inside another entry of its group, on any thread. Empty if no
     /// entry has device time. `forest` keeps the tree of all calls for the next call of this function.
     pub(crate) fn inside_own_group(&self, group: &[u32], forest: &OnceCell<Forest>) -> Vec<bool> {
         if self.attributed_ns == 0 {
@@ -125,7 +125,7 @@ pub(crate) fn device_times_in<T: TraceView + ?Sized>(trace: &T, nesting: &Nestin
         }
     }
     times.total_ns.clone_from(&times.self_ns);
-    // From the last on: parents come before their children.
+    // Backwards, because parents come before their children.
     for index in (0..count).rev() {
         let launched = times.total_ns[index];
         if launched > 0

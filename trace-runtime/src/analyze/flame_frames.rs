@@ -5,7 +5,7 @@ use super::flamegraph::{Stacks, lines};
 use super::short_name::ShortNames;
 use crate::model::TraceView;
 
-/// How the frames of a picture are named, the same for all traces in it.
+/// The rules by which the frames of a picture are named, the same for all traces in it.
 #[derive(Debug)]
 pub(crate) struct FrameNames {
     names: ShortNames,

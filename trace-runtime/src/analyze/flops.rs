@@ -235,7 +235,7 @@ fn multiplied(a: &[usize], b: &[usize]) -> Option<(usize, usize)> {
     };
     let other = b.get(..b.len().saturating_sub(2)).unwrap_or(&[]);
     let mut elements = rows.checked_mul(right)?;
-    // Batch dims stretch to each other from the last one on.
+    // Batch dims are broadcast, from the last one on.
     for index in 0..batch.len().max(other.len()) {
         let dim = |dims: &[usize]| dims.iter().rev().nth(index).copied().unwrap_or(1);
         let (one, two) = (dim(batch), dim(other));

@@ -2,7 +2,7 @@
 
 /// A set of moments, kept as disjoint intervals in order.
 ///
-/// Where things overlap their durations cannot be added; the length of their union can.
+/// Durations that overlap cannot be added up; the length of their union has no overlap.
 ///
 /// ```
 /// use trace_runtime::analyze::Intervals;
@@ -22,7 +22,7 @@ impl Intervals {
         &self.0
     }
 
-    /// True if it has no moment.
+    /// True if it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -51,8 +51,8 @@ impl CriticalPath {
 /// An op on the critical path.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CriticalOp {
-    /// Its name; for a runtime call outside ops the name of the call; `outside ops` for what the thread that
-    /// marks the steps did in a step between its ops.
+    /// Its name; for a runtime call outside ops the name of the call; `outside of ops` for the time in a step that the
+    /// thread that marks the steps spent between its ops.
     pub operation: String,
     /// The device it ran on, if that is not the host.
     pub device: Option<String>,
@@ -73,7 +73,7 @@ json_struct!(CriticalOp {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Crossed {
     /// The cause: `waiting for …`, `launch delay`, `queued on the stream`,
-    /// `between device work`, `return from the device`, `outside ops`.
+    /// `between device work`, `return from the device`, `outside of ops`.
     pub what: String,
     /// The time, in nanoseconds.
     pub ns: u64,

@@ -56,7 +56,7 @@ json_struct!(WaitSum {
 pub struct Blame {
     /// The rank that was late.
     pub rank: u32,
-    /// What it did for longer than those who waited; `outside ops` between its ops.
+    /// The op that took longer on it than on the ranks that waited; `outside of ops` for time between its ops.
     pub operation: String,
     /// The waiting that it caused, added up over the ranks that waited.
     pub ns: u64,

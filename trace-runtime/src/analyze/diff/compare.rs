@@ -8,7 +8,7 @@ use super::run_group::RunGroup;
 use super::trace_diff::{DiffRow, LONG_CALLS, OUTSIDE, OVERLAP, TraceDiff};
 use super::verdict::Verdict;
 
-/// What counts as a change, and how the runs were made.
+/// The limits above which a difference counts as a change, and how the runs were made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiffSettings {
     /// Changes up to this share are called the same; 0.05 by default.
@@ -91,8 +91,8 @@ pub fn diff(before: &RunGroup, after: &RunGroup, settings: &DiffSettings) -> Tra
 }
 
 impl TraceDiff {
-    /// A total whose own tests leave its change to chance has changed all the same if ops that are proven to have changed
-    /// explain it: the rows add up to it.
+    /// If the tests of the total do not prove a change, but ops are proven to have changed and together explain the change of
+    /// the total, the total has changed too: the rows add up to it.
     fn explain_total(&mut self) {
         if matches!(self.total.verdict, Verdict::Slower | Verdict::Faster) {
             return;

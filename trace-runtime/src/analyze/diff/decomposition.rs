@@ -53,7 +53,7 @@ impl Parts {
         })
     }
 
-    /// By how much the time changed.
+    /// The change of the time.
     pub(super) fn change_ns(&self) -> i64 {
         self.after_ns.saturating_sub(self.before_ns)
     }

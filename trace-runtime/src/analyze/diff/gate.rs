@@ -1,4 +1,4 @@
-//! Whether a change is too much.
+//! Decides whether a change is too large for a CI job.
 
 use super::trace_diff::{DiffRow, OVERLAP, TraceDiff};
 use super::verdict::Verdict;
@@ -24,7 +24,7 @@ pub struct GateFailure {
     pub what: String,
     /// The change as a share; 1.0 for an added op.
     pub change: f64,
-    /// What it adds to the total, in nanoseconds per step or run.
+    /// The time that it adds to the total, in nanoseconds per step or run.
     pub adds_ns: i64,
     /// The reason as a sentence without its subject: `takes 12 % longer …`.
     pub reason: String,
@@ -36,7 +36,7 @@ json_struct!(GateFailure {
 });
 
 impl TraceDiff {
-    /// What got too slow for a gate, heaviest first, the total before all; empty if the gate passes.
+    /// The total and the ops that got too slow for a gate: the total first, then the heaviest. Empty if the gate passes.
     ///
     /// An added op fails if it weighs enough, unless removed ops save as much time: an op that was renamed does not
     /// fail.

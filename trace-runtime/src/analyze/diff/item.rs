@@ -1,4 +1,4 @@
-//! What is tested: the total, the ops, the ops with the same shapes, and the time outside any op.
+//! The items that are tested: the total, the ops, the ops with the same shapes, and the time outside any op.
 
 use super::run_group::{Key, Matched, RunGroup};
 use super::run_summary::{RowFigures, RunSummary};
@@ -8,9 +8,9 @@ use std::collections::HashMap;
 /// A figure of an item in each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Metric {
-    /// Self time per unit: what the item adds to the total.
+    /// Self time per unit: the time that the item adds to the total.
     Time,
-    /// Calls per unit × a quiet call ([`RowFigures::quiet_ns`]): what the item would add on a machine that nothing else uses.
+    /// Calls per unit × a quiet call ([`RowFigures::quiet_ns`]): the time that the item would add on an idle machine.
     Quiet,
     /// Calls per unit.
     Calls,

@@ -1,4 +1,4 @@
-//! Shows long calls apart, where they hide that the other calls of an op changed.
+//! Moves long calls to a separate row if they hide that the other calls of an op changed.
 //!
 //! On a machine with more to do than it has cores, most of the elapsed time of an op is that of a few interrupted
 //! calls, and changes at random. If the quiet calls of an op are proven to be slower and the time of its long calls

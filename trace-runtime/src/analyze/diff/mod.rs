@@ -1,4 +1,4 @@
-//! Two groups of runs compared: what changed, where, and whether chance explains it.
+//! Compares two groups of runs: the changes, the ops that cause them, and whether chance explains them.
 //!
 //! # Method
 //!
@@ -58,9 +58,9 @@
 //! of the threshold at the lower end of its 95 % interval. It must have the direction in which the time that is shown
 //! changed: nothing that shrinks is called slower.
 //!
-//! **The total from its ops.** Where the tests of the total leave a change to chance, the ops that are proven to have
-//! changed may still explain it: if together they change the total by more than the threshold, in the direction in which
-//! it changed, the total gets that verdict.
+//! **The total from its ops.** If the tests of the total do not prove a change, the ops that are proven to have changed may
+//! still explain it: if together they change the total by more than the threshold, in the direction in which it changed,
+//! the total gets that verdict.
 //!
 //! **Long calls.** On a busy machine most of the elapsed time of an op may be that of a few interrupted calls, which
 //! change at random. If the quiet time of an op is proven to grow and its shown time shrinks by chance, or the reverse, then
@@ -84,9 +84,9 @@
 //! # Assumptions
 //!
 //! Runs of a side do the same work. Disturbances between runs are independent after the common change is removed; in
-//! groups they may drift as above. Where the data of an op is in memory is the same on both sides: it can change the time of
-//! an op by a factor of two, in all runs of a program. An op that is slow only in some runs is not found: the quietest run does not
-//! show it. Where most ops of a trace change for different reasons, the median change is still called common.
+//! groups they may drift as above. The addresses of an op's data are alike on both sides: they can change the time of an op
+//! by a factor of two, in all runs of a program. An op that is slow only in some runs is not found: the quietest run does
+//! not show it. If most ops of a trace change for different reasons, the median change is still called common.
 
 mod baseline;
 mod compare;

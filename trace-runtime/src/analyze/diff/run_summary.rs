@@ -11,7 +11,7 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::BTreeMap;
 
-/// The metadata of a trace that a comparison looks at: what ran, and where.
+/// The keys of the metadata that a comparison uses: facts about the program and the machine.
 const FACTS: [&str; 8] = [
     "program",
     "program_build",
@@ -89,7 +89,7 @@ pub struct RunSummary {
     pub outside: RowFigures,
     /// Each op with the same input shapes, in the order in which they first ran.
     pub rows: Vec<RowSummary>,
-    /// What ran, and where: the program and the machine, as far as the trace has them.
+    /// Facts about the program and the machine, as far as the trace has them.
     pub facts: BTreeMap<String, String>,
 }
 

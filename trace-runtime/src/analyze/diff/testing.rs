@@ -35,7 +35,7 @@ pub(super) struct ItemTest {
 }
 
 impl<'a> Comparison<'a> {
-    /// Tests the total; returns the change that the ops have in common, too.
+    /// Tests the total. Also returns the change that the ops have in common.
     pub(super) fn total(&self) -> (f64, TotalChange) {
         let (before_ns, after_ns) = (self.whole.0.total_ns, self.whole.1.total_ns);
         let change_ns = after_ns.saturating_sub(before_ns);
@@ -239,8 +239,8 @@ impl<'a> Comparison<'a> {
         (mean(after) - mean(before), spread)
     }
 
-    /// True if an item has its share of the quiet time, too. One call that was interrupted makes an item heavy, and
-    /// its quiet time is then of little interest.
+    /// True if an item also has its share of the quiet time. One interrupted call makes an item heavy, and its quiet time is
+    /// then of little interest.
     pub(super) fn is_heavy_when_quiet(&self, item: &Item<'a>) -> bool {
         let (Some(series), Some(total)) =
             (item.series(Metric::Quiet), self.total_series(Metric::Quiet))

@@ -92,7 +92,7 @@ pub struct DiffRow {
     pub slower_calls_ns: i64,
     /// The larger of its shares of the total before and after.
     pub weight: f64,
-    /// A quiet call before and after: a quarter of the calls took no longer. 0 in a row for all shapes of an op.
+    /// A quiet call before and after: the mean of the faster half of the calls. 0 in a row for all shapes of an op.
     pub quiet_ns: (u64, u64),
     /// The median call before and after; 0 in a row for all shapes.
     pub p50_ns: (u64, u64),
@@ -102,7 +102,7 @@ pub struct DiffRow {
     pub max_ns: (u64, u64),
     /// The change that the verdict is about, as a share: the largest that is significant, else 0.
     pub size: f64,
-    /// The verdict on what it adds to the total.
+    /// The verdict on the time that it adds to the total.
     pub verdict: Verdict,
     /// The tests that it comes from, and those of the median, the tail and the longest call.
     pub evidence: Vec<Evidence>,
@@ -133,7 +133,7 @@ pub struct Method {
     pub pairs: bool,
     /// The unit that times refer to: `step` or `run`.
     pub per: String,
-    /// What the total is: `elapsed time`, or `time in ops` where the traces do not have the start of every entry.
+    /// The meaning of the total: `elapsed time`, or `time in ops` if the traces do not have the start of every entry.
     pub total: String,
     /// Changes up to this share are called the same.
     pub threshold: f64,
@@ -159,7 +159,7 @@ json_struct!(Method {
     optional: [],
 });
 
-/// Two groups of runs compared: the total, and the parts that its change is made of.
+/// The comparison of two groups of runs: the total, and the parts that its change is made of.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TraceDiff {
     /// How the comparison was made.
@@ -171,7 +171,7 @@ pub struct TraceDiff {
     pub rows: Vec<DiffRow>,
     /// The same by op.
     pub ops: Vec<DiffRow>,
-    /// What a reader must know before trusting the verdicts.
+    /// Limits of the comparison that readers must know before they trust the verdicts.
     pub notes: Vec<String>,
 }
 

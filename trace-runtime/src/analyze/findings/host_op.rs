@@ -54,7 +54,7 @@ fn finding(facts: &Facts<'_>, name: &str, cost_ns: u64) -> Finding {
     } else {
         format!("{short} takes {takes} of the time")
     };
-    // One shape alone has the share of the op.
+    // A single shape would only repeat the share of the op.
     if let [first, _, ..] = finding.parts.as_slice()
         && !on_devices
     {
