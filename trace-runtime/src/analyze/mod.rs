@@ -12,16 +12,16 @@
 //! | time by category of work | [`categories`] |
 //! | busy, idle and exposed time of devices | [`activity`] |
 //! | what waited for what | [`CausalModel`] |
-//! | who called whom | [`call_tree`] |
+//! | which op called which | [`call_tree`] |
 //! | collectives across ranks | [`collectives`] |
-//! | live memory, and who held it at the peak | [`live_memory`] |
+//! | live memory, and the ops that held it at the peak | [`live_memory`] |
 //! | heap memory that each op allocated | [`heap_by_shape`] |
 //! | memory by call stack | [`memory_collapsed`] |
 //! | memory that grows with every step | [`memory_growth`] |
 //! | the change between traces | [`diff()`], [`diff`](mod@diff) |
 //!
-//! Times are whole nanoseconds, except in [`TraceAnalyzer`]. Where things overlap, the length of the union
-//! of intervals counts, not the sum.
+//! Times are whole nanoseconds, except in [`TraceAnalyzer`]. For times that overlap, the length of their union
+//! counts, not their sum.
 
 mod analyzer;
 mod call_tree;

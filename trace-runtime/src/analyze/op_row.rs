@@ -23,25 +23,25 @@ pub struct OpRow {
     /// The dims of its inputs; `None` where all shapes of the op are in one row.
     pub input_shapes: Option<Vec<Vec<usize>>>,
     /// True if it ran on a device other than `cpu`. An op of the host and one of a device are never in
-    /// one row, even under one name: the one launches the other.
+    /// one row, even if they have the same name: one launches the other.
     pub accelerator: bool,
     /// True if some of it is communication, by its kind or else its name.
     pub communication: bool,
     /// Number of executions.
     pub count: usize,
-    /// Of those, the number that did not run inside another execution of this row.
+    /// Number of executions that did not run inside another execution of this row.
     pub outermost: usize,
     /// Time spent in it. An execution inside another one of this row adds nothing, nor does the time
     /// in which an async op was suspended.
     pub total_ns: u64,
-    /// Of the total, the time spent in no op inside it.
+    /// The part of the total that was not spent in ops inside it.
     pub self_ns: u64,
-    /// Of the self time, the time in which it only waited: for a device, another thread or a slower rank. From the
-    /// [causal model](super::CausalModel), so it is known only in the rows of a [`Report`](crate::report::Report).
+    /// The part of the self time in which it only waited: for a device, another thread or a slower rank. It comes from the
+    /// [causal model](super::CausalModel), so only the rows of a [`Report`](crate::report::Report) have it; 0 elsewhere.
     pub waiting_ns: u64,
     /// Sum of all durations, nested and suspended time included.
     pub sum_ns: u64,
-    /// Of that sum, the time in which async executions were suspended.
+    /// The part of that sum in which async executions were suspended.
     pub suspended_ns: u64,
     /// Device time of the work that it launched itself; 0 in a row of a device. See
     /// [`DeviceTimes`](super::DeviceTimes).
@@ -120,7 +120,7 @@ impl OpRow {
         self.self_ns.saturating_sub(self.waiting_ns)
     }
 
-    /// Device time of the row: its own total on a device, else the device time of what it launched.
+    /// Device time of the row: its own total on a device, else the device time of the work that it launched.
     /// `None` for a host op that launched nothing.
     pub fn device_ns(&self) -> Option<u64> {
         let ns = if self.accelerator {

@@ -67,7 +67,7 @@ pub(crate) fn add_waiting<T: TraceView + ?Sized>(
     shapes.sort_by_key(|row| std::cmp::Reverse(row.working_ns()));
 }
 
-/// What both op tables need, computed once.
+/// The data that both op tables need, computed once.
 pub(crate) struct OpTables<'a, T: ?Sized> {
     trace: &'a T,
     nesting: &'a Nesting,

@@ -14,7 +14,7 @@ const MOVE_NOTHING: &str = "alias as_strided as_strided_ broadcast_tensors broad
     unsafe_chunk unsafe_split view view_as view_as_complex view_as_real _conj _reshape_alias \
     _unsafe_view";
 
-/// Whether an op moves bytes itself, by its name.
+/// The bytes that an op moves itself, by its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moves {
     Tensors,
@@ -44,7 +44,7 @@ pub(crate) fn bytes_moved(view: &EntryView<'_>) -> u64 {
     Work::of(view, || Names::of(view)).bytes(view)
 }
 
-/// What the name of an op determines.
+/// The facts that the name of an op determines.
 #[derive(Clone, Copy)]
 struct Names {
     class: Option<OpClass>,
@@ -124,7 +124,7 @@ impl Work {
     }
 }
 
-/// Computes the work of each signature once, where the storage numbers those, and looks at each name once.
+/// Computes the work once for each signature, if the storage numbers them, and examines each name once.
 #[derive(Default)]
 pub(crate) struct Works<'a> {
     names: HashMap<&'a str, Names>,

@@ -39,8 +39,8 @@ json_struct!(RooflinePoint {
 
 /// The rows whose FLOPs are known, those that waste the most FLOPs first.
 ///
-/// Where some rows have device time, only those count: the peaks are those of the device. An op that leaves
-/// the work to ops inside it is left out.
+/// If some rows have device time, only those count: the peaks are those of the device. An op whose work is done by ops
+/// inside it is left out.
 pub fn roofline(rows: &[OpRow], peaks: &MachinePeaks) -> Vec<RooflinePoint> {
     let on_devices = rows
         .iter()

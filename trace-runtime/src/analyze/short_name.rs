@@ -42,7 +42,7 @@ impl ShortNames {
             }
             open = clash;
         }
-        // Forms that other names have taken too: nothing but the name itself is left.
+        // Forms that other names have too: only the full name is left.
         short.extend(
             open.into_iter()
                 .map(|name| (name.to_owned(), name.to_owned())),
@@ -110,8 +110,8 @@ fn is_signature(name: &str) -> bool {
         || (parameters_at(name) < name.len() && name.ends_with(')'))
 }
 
-/// Where the parameter list begins: the first parenthesis right after a name or a template, outside of
-/// template arguments. The length of the name where there is none.
+/// Index of the parameter list: the first parenthesis right after a name or a template, outside
+/// template arguments. The length of the name if there is none.
 pub(crate) fn parameters_at(name: &str) -> usize {
     let mut depth = 0usize;
     let mut before = ' ';

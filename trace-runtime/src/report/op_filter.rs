@@ -5,15 +5,15 @@ use super::names::printable;
 use crate::analyze::OpRow;
 use crate::model::json_struct::json_struct;
 
-/// The rows that a report was cut to by [`Report::filtered_by`], and the time of all rows.
+/// The filter of [`Report::filtered_by`], and the time of all rows before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct OpFilter {
-    /// What the names match.
+    /// The pattern that names must match.
     pub pattern: String,
-    /// Self time of all ops on accelerators, also of those left out; shares refer to it.
+    /// Self time of all ops on accelerators, including those left out; shares refer to it.
     pub device_self_ns: u64,
-    /// Self time of all ops on the host, also of those left out; shares refer to it.
+    /// Self time of all ops on the host, including those left out; shares refer to it.
     pub host_self_ns: u64,
 }
 

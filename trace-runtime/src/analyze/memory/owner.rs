@@ -3,7 +3,7 @@
 use crate::model::{EntryView, MemoryContext, MemoryEvent, TraceView, memory_contexts};
 use std::collections::HashMap;
 
-/// Where the memory of an event belongs.
+/// The owner that the memory of an event is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A context of a rank: its index in [`Owners`].
