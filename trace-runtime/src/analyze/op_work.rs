@@ -19,7 +19,7 @@ const MOVE_NOTHING: &str = "alias as_strided as_strided_ broadcast_tensors broad
 enum Moves {
     Tensors,
     Nothing,
-    /// Outside of torch a name such as `transpose` may be a copy: it moves nothing only where the trace
+    /// In other libraries than torch, a `transpose` may be a copy: it moves nothing only if the trace
     /// has no output for it.
     Outputs,
 }

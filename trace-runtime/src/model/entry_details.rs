@@ -33,8 +33,8 @@ pub struct EntryDetails {
     pub rank: Option<u32>,
     /// The part of the duration during which an async op was suspended, in microseconds.
     pub suspended_us: f64,
-    /// When it did not work: suspensions of an async op (the longest 32), and the wait of an op with the option `sync`.
-    /// In order, without overlap.
+    /// The times at which it did not work: suspensions of an async op (the longest 32), and the wait of an op with the
+    /// option `sync`. In order, without overlap.
     pub pauses: Vec<Pause>,
     /// The values of `meta(…)`.
     pub meta: BTreeMap<String, String>,

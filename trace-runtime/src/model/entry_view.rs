@@ -1,4 +1,4 @@
-//! One entry of a trace, whichever storage holds it.
+//! One entry of a trace, in any storage.
 
 use super::entry::RecordedTraceEntry;
 use super::meta::Meta;
@@ -7,7 +7,7 @@ use super::stored_entry::StoredEntry;
 use super::tensor_view::Tensors;
 use super::{OpKind, Outcome, Pause};
 
-/// One entry, borrowed from whichever storage holds it. Cheap to copy.
+/// One entry, borrowed from any storage. Cheap to copy. Every analysis and exporter reads entries in this form.
 #[derive(Debug, Clone, Copy)]
 pub struct EntryView<'a>(Held<'a>);
 
@@ -65,8 +65,8 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// The instance of the op, such as the layer `layers.3.attn`: what `label = …` or
-    /// [`label_scope`](crate::label_scope) gave.
+    /// The instance of the op, such as the layer `layers.3.attn`, from `label = …` or
+    /// [`label_scope`](crate::label_scope).
     #[inline]
     pub fn label(&self) -> Option<&'a str> {
         match self.0 {
@@ -135,7 +135,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// When it did not work: see [`Pause`]. A pause may reach past the end of an entry that was written by hand.
+    /// The times at which it did not work: see [`Pause`]. In an entry that was built by hand, a pause may end after the entry.
     pub fn pauses(&self) -> &'a [Pause] {
         match self.0 {
             Held::Owned(entry) => &entry.pauses,

@@ -4,7 +4,8 @@ use super::builder::ThreadIndex;
 use super::{DType, OpKind, Outcome, Pause};
 use std::collections::BTreeMap;
 
-/// An entry for [`TraceStoreBuilder::push`](super::TraceStoreBuilder::push). What has no setter is set as a field.
+/// An entry for [`TraceStoreBuilder::push`](super::TraceStoreBuilder::push). Make it with [`new`](Self::new) and the
+/// `with_…` methods; fields without such a method can be assigned.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NewEntry<'a> {

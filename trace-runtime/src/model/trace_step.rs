@@ -3,11 +3,11 @@
 use super::entry_view::ns;
 use super::json_struct::json_struct;
 
-/// One step of a training or serving loop, of one rank: a stretch of time that holds the work of one iteration.
+/// One step of a training or serving loop, of one rank: the time from the start to the end of one iteration.
 ///
-/// Steps are not entries: no op is inside a step, and a step has no time of its own in the tables of ops. They come
+/// Steps are not entries: they are not parents of ops, and the tables of ops do not list them. They come
 /// from `Session::step()` and from annotations such as `ProfilerStep#5` in the traces of other profilers.
-/// The `step` of an entry is something else: its position in the order in which ops began.
+/// The `step` of an entry is a different thing: its position in the order in which ops began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct TraceStep {
@@ -50,7 +50,7 @@ impl TraceStep {
         self
     }
 
-    /// How long it took, in nanoseconds.
+    /// Its duration, in nanoseconds.
     pub fn length_ns(&self) -> u64 {
         self.end_ns.abs_diff(self.start_ns)
     }
@@ -61,7 +61,7 @@ impl TraceStep {
     }
 }
 
-/// A step as JSON has it, in microseconds like the entries.
+/// The JSON form of a step, in microseconds like the entries.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct WireStep {
     number: u64,

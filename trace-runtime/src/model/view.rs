@@ -47,7 +47,7 @@ pub trait TraceView: sealed::Sealed {
     /// Facts about the run: what recorded it, on which machine, what was dropped.
     fn metadata(&self) -> &HashMap<String, String>;
 
-    /// The name of a thread of a rank, if it has one. Ranks number their threads on their own.
+    /// The name of a thread of a rank, if it has one. Each rank numbers its own threads.
     fn thread_name(&self, rank: Option<u32>, thread: u64) -> Option<&str>;
 
     /// Allocations and frees during the run, in order of time. Empty if the allocator was not traced.
@@ -64,7 +64,7 @@ pub trait TraceView: sealed::Sealed {
     fn steps(&self) -> &[TraceStep];
 }
 
-/// A [`TraceView`] that also lends its entries as its own type: `&RecordedTraceEntry` from a
+/// A [`TraceView`] that also returns its entries as its own type: `&RecordedTraceEntry` from a
 /// [`RecordedExecutionTrace`], [`StoredEntry`](super::StoredEntry) from a [`TraceStore`].
 ///
 /// Only functions that return entries of the caller's trace need it, such as

@@ -1,4 +1,4 @@
-//! A stream of bytes with its position, of which a part can be looked at before it is taken.
+//! A stream of bytes with its position. Bytes can be examined before they are taken.
 
 use std::io::{self, Read};
 

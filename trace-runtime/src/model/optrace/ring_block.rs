@@ -10,7 +10,7 @@ pub(crate) const BLOCK_ROWS: usize = 1024;
 pub(crate) const SLOT_BYTES: usize = 4096;
 /// Open ops of a thread that are kept; deeper ones are not.
 pub(crate) const SLOT_ROWS: usize = (SLOT_BYTES / 8 - HEADER_WORDS) / 3;
-/// Where a block of tables has the position of its first word in the stream of tables.
+/// Index of the header word that has the position of a block's first word in the stream of tables.
 pub(crate) const STREAM_POSITION: usize = 4;
 /// Words of tables in a block: all but the header and the trailer.
 pub(crate) const TABLE_WORDS: usize = BLOCK_WORDS - HEADER_WORDS - 1;
@@ -28,7 +28,7 @@ pub(super) fn open_ops(bytes: &[u8; SLOT_BYTES]) -> Option<(u32, Vec<PackedRow>)
     Some((u32::try_from(word(header::OWNER)).ok()?, rows.collect()))
 }
 
-/// What a block of the ring has.
+/// The content of a block of the ring.
 #[derive(Debug)]
 pub(crate) enum RingBlock {
     Rows {

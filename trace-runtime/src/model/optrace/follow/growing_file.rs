@@ -59,7 +59,7 @@ impl GrowingFile {
         Ok(&self.ahead[from..to])
     }
 
-    /// Reads again what was read ahead: it may have been incomplete.
+    /// Drops the bytes that were read ahead: they may have been incomplete.
     pub(super) fn forget(&mut self) {
         self.ahead.clear();
     }
