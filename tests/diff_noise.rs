@@ -6,11 +6,7 @@ use trace_runtime::analyze::diff::{LONG_CALLS, OUTSIDE};
 use trace_runtime::analyze::{DiffRow, DiffSettings, Gate, RunGroup, TraceDiff, Verdict, diff};
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
 
-const GATE: Gate = Gate {
-    total: Some(0.05),
-    min_change_ns: 0,
-    op: Some(0.05),
-};
+const GATE: Gate = Gate::new().with_total(0.05).with_op(0.05);
 
 /// Random numbers from 0 to 1.
 struct Random(Cell<u64>);

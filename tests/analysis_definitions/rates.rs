@@ -15,10 +15,7 @@ fn an_op_is_bound_by_memory_below_the_ridge() {
     (add.flops, add.bytes_moved) = (Some(100), Some(400));
     trace.add_entry(matmul);
     trace.add_entry(add);
-    let peaks = MachinePeaks {
-        flops_per_s: 8e9,
-        bytes_per_s: 8e8,
-    };
+    let peaks = MachinePeaks::new(8e9, 8e8);
     let points = roofline(&by_op(&trace), &peaks);
     let shown: Vec<_> = points
         .iter()

@@ -237,10 +237,7 @@ impl Run {
         }
         for (step, item) in self.items.iter().enumerate() {
             if let Some(call) = item.call {
-                builder.push_launch(Launch {
-                    step,
-                    call: number[call],
-                });
+                builder.push_launch(Launch::new(step, number[call]));
             }
         }
         builder.finish()

@@ -36,15 +36,16 @@ pub(crate) fn style(layout: &Layout) -> TextStyle {
         let (width, _) = terminal_size::terminal_size()?;
         to_terminal.then_some(usize::from(width.0))
     };
-    TextStyle {
-        width: layout
-            .width
-            .or_else(terminal)
-            .unwrap_or(PLAIN_WIDTH)
-            .max(NARROWEST),
-        colour: colour(to_terminal, std::env::var_os("NO_COLOR").as_deref()),
-        rows: layout.rows,
-    }
+    TextStyle::default()
+        .with_width(
+            layout
+                .width
+                .or_else(terminal)
+                .unwrap_or(PLAIN_WIDTH)
+                .max(NARROWEST),
+        )
+        .with_colour(colour(to_terminal, std::env::var_os("NO_COLOR").as_deref()))
+        .with_rows(layout.rows)
 }
 
 fn colour(to_terminal: bool, no_colour: Option<&OsStr>) -> Colour {

@@ -18,11 +18,7 @@ use std::path::Path;
 use trace_runtime::analyze::{Design, DiffSettings, Gate, RunGroup, RunSummary, diff};
 
 /// As in the documented workflow, but stricter on ops: 5 % instead of 10 %.
-const GATE: Gate = Gate {
-    total: Some(0.05),
-    min_change_ns: 0,
-    op: Some(0.05),
-};
+const GATE: Gate = Gate::new().with_total(0.05).with_op(0.05);
 /// Runs a side, and how they were made.
 const PLANS: [(usize, Design); 4] = [
     (1, Design::Groups),
@@ -230,10 +226,7 @@ fn planted(
 }
 
 fn fails((before, after): &Sides, design: Design, shown: Option<&str>) -> bool {
-    let settings = DiffSettings {
-        design,
-        ..DiffSettings::default()
-    };
+    let settings = DiffSettings::default().with_design(design);
     let failures = diff(before, after, &settings).failures(&GATE);
     if let (Some(name), Some(first)) = (shown, failures.first()) {
         println!("  {name}: {} {}", first.what, first.reason);

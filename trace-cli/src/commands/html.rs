@@ -43,10 +43,7 @@ pub(super) fn run(args: &HtmlArgs) -> Result<(), Failure> {
     if !args.against.is_empty() {
         let after: RunGroup = traces.iter().collect();
         let before = group(&args.against, args.reading)?;
-        let settings = DiffSettings {
-            design: Design::Groups,
-            ..DiffSettings::default()
-        };
+        let settings = DiffSettings::default().with_design(Design::Groups);
         let found = diff(&before, &after, &settings);
         page = page.with_change(found, names(&args.against), names(&args.files));
         traces.truncate(1);

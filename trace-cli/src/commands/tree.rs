@@ -39,9 +39,9 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
     }
     let plain = args.layout.format == Format::Csv;
     let rows = shown.iter().map(|node| row(node, whole, plain)).collect();
-    let table = Table {
-        title: "calls".to_owned(),
-        columns: if plain {
+    let table = Table::new(
+        "calls",
+        if plain {
             vec![
                 Column::name("op"),
                 Column::name("label"),
@@ -60,9 +60,8 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
             ]
         },
         rows,
-        footer: footer(small, hidden, args.min),
-        footnote: None,
-    };
+    )
+    .with_footer(footer(small, hidden, args.min));
     let line = format!("{} in ops, by caller", prose(&duration(whole)));
     output::tables(&args.layout, &line, &[table], || {
         let nodes: Vec<CallNode> = shown.iter().map(|&node| node.clone()).collect();

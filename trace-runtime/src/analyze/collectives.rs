@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 /// All calls of one collective op of one process group, over all ranks.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Collective {
     /// The op's name.
     pub operation: String,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// Peak FLOP/s and memory bandwidth of a machine, for the roofline.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct MachinePeaks {
     /// Floating-point operations per second.
     pub flops_per_s: f64,
@@ -21,6 +22,14 @@ json_struct!(MachinePeaks {
 });
 
 impl MachinePeaks {
+    /// The peaks of a machine: FLOP/s, and bytes per second to and from memory.
+    pub const fn new(flops_per_s: f64, bytes_per_s: f64) -> MachinePeaks {
+        MachinePeaks {
+            flops_per_s,
+            bytes_per_s,
+        }
+    }
+
     /// The peaks in a trace's metadata: `peak_flops_per_s` and `peak_bytes_per_s`. `None` unless it has both.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Option<MachinePeaks> {
         let number = |key: &str| {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 /// They are read and written as fields of the entry itself: `entry.thread`, `entry.kind = Some(…)`. Entries of a
 /// finished recording share one copy per op, shape and thread; writing to one of them makes a copy first.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct EntryDetails {
     /// The number of the thread that it ran on.
     pub thread: Option<u64>,

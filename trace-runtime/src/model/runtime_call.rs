@@ -93,11 +93,19 @@ impl<'a> RuntimeCall<'a> {
 
 /// A piece of device work and the runtime call that launched it. One call may launch many (a graph).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Launch {
     /// The step of the entry on the device.
     pub step: usize,
     /// The number of the call.
     pub call: usize,
+}
+
+impl Launch {
+    /// A link from the device entry with this step to the call with this number.
+    pub const fn new(step: usize, call: usize) -> Launch {
+        Launch { step, call }
+    }
 }
 
 /// A [`RuntimeCall`] in a store: 32 bytes. Fields that few calls have are in [`StoredTarget`].

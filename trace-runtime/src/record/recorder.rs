@@ -1,4 +1,4 @@
-//! The recorder of one thread, as users hold it.
+//! The public recorder of one thread.
 
 use super::live_trace::LiveTrace;
 use super::session::panics;
@@ -13,9 +13,9 @@ use trace_core::__engine::state;
 
 /// Records the ops of one thread.
 ///
-/// There are two ways to use one. On its own, [`new`](Self::new) to [`finish`](Self::finish), it
-/// records the ops that its methods begin and end. The recorder that `#[traced_op]` uses on each thread is reached
-/// with [`with_recorder`](crate::with_recorder), and what it records belongs to the session.
+/// There are two ways to use one. A recorder from [`new`](Self::new) records the ops that its methods begin and end, and
+/// [`finish`](Self::finish) returns them. [`with_recorder`](crate::with_recorder) gives access to the recorder that
+/// `#[traced_op]` uses on a thread; its ops belong to the session.
 ///
 /// Ops opened by [`begin_op`](Self::begin_op) are flat: the next `begin_op` ends them. Ops opened by
 /// [`begin_nested`](Self::begin_nested) stay open until they are ended, and whatever begins in
@@ -109,8 +109,7 @@ impl TraceRecorder {
         result
     }
 
-    /// The trace so far, without ops that are open. Costs nothing when nothing has changed since
-    /// the last call, and otherwise only what is new.
+    /// The trace so far, without open ops. Its cost is proportional to the number of ops that ended since the last call.
     pub fn current_trace(&self) -> &RecordedExecutionTrace {
         self.live.get(|covered| {
             let Some(recorded) = self.recorder.rows_since(covered) else {
@@ -128,7 +127,7 @@ impl TraceRecorder {
         finish(self.recorder)
     }
 
-    /// The recorder, to change it: the trace of [`current_trace`](Self::current_trace) is out of date then.
+    /// The recorder, for a change. Invalidates the trace of [`current_trace`](Self::current_trace).
     fn changing(&mut self) -> &mut Recorder {
         self.live.invalidate();
         &mut self.recorder

@@ -133,15 +133,15 @@ pub(super) fn columns() -> Vec<Column> {
 /// The ops as text.
 pub(super) fn table(sample: &Sample, rows: usize) -> Table {
     let shown = sample.ops.len().min(rows);
-    Table {
-        columns: columns(),
-        rows: sample.ops[..shown]
+    Table::new(
+        "",
+        columns(),
+        sample.ops[..shown]
             .iter()
             .map(|row| cells(row).to_vec())
             .collect(),
-        footer: crate::commands::more(sample.ops.len(), shown, "ops"),
-        ..Table::default()
-    }
+    )
+    .with_footer(crate::commands::more(sample.ops.len(), shown, "ops"))
 }
 
 /// The ops as numbers.
@@ -157,11 +157,12 @@ pub(super) fn figures(sample: &Sample) -> Table {
         "open",
     ];
     let names = [Column::name("operation")].into_iter();
-    Table {
-        columns: names
+    Table::new(
+        "",
+        names
             .chain(titles.map(|title| Column::number(title, 0)))
             .collect(),
-        rows: sample
+        sample
             .ops
             .iter()
             .map(
@@ -184,8 +185,7 @@ pub(super) fn figures(sample: &Sample) -> Table {
                 },
             )
             .collect(),
-        ..Table::default()
-    }
+    )
 }
 
 /// What each thread is doing.
@@ -195,11 +195,7 @@ pub(super) fn threads(sample: &Sample) -> Option<Table> {
         .iter()
         .map(|thread| vec![thread_line(thread)])
         .collect();
-    (!rows.is_empty()).then(|| Table {
-        columns: vec![Column::name("now running")],
-        rows,
-        ..Table::default()
-    })
+    (!rows.is_empty()).then(|| Table::new("", vec![Column::name("now running")], rows))
 }
 
 /// A thread and its open ops in one line: `main: block › mlp › matmul [64×32]·[32×16], for 1.20 s`.

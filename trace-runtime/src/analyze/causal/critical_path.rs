@@ -21,6 +21,7 @@ const OUTSIDE: &str = "outside of ops";
 /// another thread and back, from the last rank that arrives at a collective to the others. Only work adds to its
 /// length. Waits, delays and time outside ops that it crosses are in `crossed`.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct CriticalPath {
     /// The time of its work, in nanoseconds.
     pub length_ns: u64,
@@ -50,6 +51,7 @@ impl CriticalPath {
 
 /// An op on the critical path.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct CriticalOp {
     /// Its name; for a runtime call outside ops the name of the call; `outside of ops` for the time in a step that the
     /// thread that marks the steps spent between its ops.
@@ -71,6 +73,7 @@ json_struct!(CriticalOp {
 
 /// Time between two pieces of work on the critical path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Crossed {
     /// The cause: `waiting for …`, `launch delay`, `queued on the stream`,
     /// `between device work`, `return from the device`, `outside of ops`.
@@ -88,6 +91,7 @@ json_struct!(Crossed {
 
 /// One piece of work on the critical path, in the order of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct PathStep {
     /// The rank of the lane.
     pub rank: Option<u32>,

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 /// nothing had been launched; during the call, and from its end to the start of the work, the work was launched
 /// but late, unless an event of another stream kept it waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum IdleClass {
     /// Nothing had been launched: the host was busy with something else.
     NothingLaunched,
@@ -56,6 +57,7 @@ impl IdleClass {
 
 /// The idle time of one device, by cause. The causes add up to `idle_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DeviceIdle {
     /// The rank it belongs to.
     pub rank: Option<u32>,
@@ -92,6 +94,7 @@ impl DeviceIdle {
 
 /// The idle time of one stream, by cause. The causes add up to `idle_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct StreamIdle {
     /// The name of the stream.
     pub stream: String,
@@ -110,6 +113,7 @@ json_struct!(StreamIdle {
 
 /// Idle time of one class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct IdleCause {
     /// The class: see [`IdleClass::name`].
     pub cause: String,

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The kind of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum LaneKind {
     /// A host thread.
     Host,

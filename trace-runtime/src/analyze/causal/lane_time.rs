@@ -13,6 +13,7 @@ use std::collections::HashMap;
 ///
 /// `working_ns + waiting_ns + outside_ns = span_ns`. Async ops are in [`TaskTime`](crate::analyze::TaskTime).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LaneTime {
     /// The rank it belongs to.
     pub rank: Option<u32>,
@@ -45,6 +46,7 @@ json_struct!(LaneTime {
 
 /// Time that a lane waited for one other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LaneWait {
     /// The lane or rank that it waited for.
     pub waits_for: String,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 
 /// How the launches of one device went. Only work whose runtime call is known counts.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct LaunchSummary {
     /// The rank it belongs to.
     pub rank: Option<u32>,

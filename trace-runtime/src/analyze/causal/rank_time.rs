@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// A rank works at a moment if any of its threads or streams does, and waits if one of them waits and none works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RankTime {
     /// The rank.
     pub rank: u32,

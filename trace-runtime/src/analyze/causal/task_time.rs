@@ -8,6 +8,7 @@ use std::collections::HashMap;
 ///
 /// `running_ns + suspended_ns = wall_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TaskTime {
     /// The op's name.
     pub operation: String,

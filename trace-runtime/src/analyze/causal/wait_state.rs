@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// All waits between ranks, added up.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct WaitStates {
     /// The time that ranks waited for each other, added up over ranks, in nanoseconds.
     pub total_ns: u64,
@@ -31,6 +32,7 @@ json_struct!(WaitStates {
 
 /// Waits of one class of one rank in one op for one other rank.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct WaitSum {
     /// The name of the [`WaitClass`].
     pub class: String,
@@ -53,6 +55,7 @@ json_struct!(WaitSum {
 
 /// Waiting of other ranks that one op of one rank caused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Blame {
     /// The rank that was late.
     pub rank: u32,

@@ -10,6 +10,7 @@ use super::verdict::Verdict;
 
 /// The limits above which a difference counts as a change, and how the runs were made.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct DiffSettings {
     /// Changes up to this share are called the same; 0.05 by default.
     pub threshold: f64,
@@ -26,6 +27,29 @@ impl Default for DiffSettings {
             min_weight: 0.02,
             design: Design::Groups,
         }
+    }
+}
+
+impl DiffSettings {
+    /// Sets the share up to which a change is called the same.
+    #[must_use]
+    pub fn with_threshold(mut self, share: f64) -> DiffSettings {
+        self.threshold = share;
+        self
+    }
+
+    /// Sets the share of the total below which an op is not tested.
+    #[must_use]
+    pub fn with_min_weight(mut self, share: f64) -> DiffSettings {
+        self.min_weight = share;
+        self
+    }
+
+    /// Sets how the runs were made: in groups, or in turns.
+    #[must_use]
+    pub fn with_design(mut self, design: Design) -> DiffSettings {
+        self.design = design;
+        self
     }
 }
 

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 /// assert_eq!(found.total.change_ns, 400_000);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RunGroup {
     /// The runs, in the order in which they were made.
     pub runs: Vec<RunSummary>,

@@ -28,6 +28,7 @@ const BLOCKS: usize = 10;
 /// The calls of one op with the same input shapes in one run. Times are self times, in nanoseconds: a slow inner op
 /// does not make its callers slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RowFigures {
     /// The number of calls.
     pub count: u64,
@@ -59,6 +60,7 @@ json_struct!(RowFigures {
 
 /// One op with the same input shapes in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RowSummary {
     /// The op's name.
     pub operation: String,
@@ -74,6 +76,7 @@ pub struct RowSummary {
 ///
 /// Where the trace has steps, only entries that belong to a step count, and figures are compared per step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RunSummary {
     /// The number of steps, of all ranks; 0 where the trace has none and the run as a whole is compared.
     pub steps: u64,

@@ -14,6 +14,7 @@ pub const LONG_CALLS: &str = "(long calls)";
 
 /// The test of one metric.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Evidence {
     /// `time` (self time), `quiet time` (calls × a quiet call), `calls`, `median call`, `p95 call` or `longest call`.
     pub metric: String,
@@ -45,6 +46,7 @@ json_struct!(Evidence {
 
 /// The change of the total.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct TotalChange {
     /// The total before, in nanoseconds per step or run: of the quietest run.
     pub before_ns: i64,
@@ -73,6 +75,7 @@ json_struct!(TotalChange {
 
 /// The change of one op, or of one op with the same input shapes. All times are self times.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct DiffRow {
     /// The op's name, [`OUTSIDE`], [`OVERLAP`] or [`LONG_CALLS`].
     pub operation: String,
@@ -126,6 +129,7 @@ json_struct!(DiffRow {
 
 /// How a comparison was made.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Method {
     /// Runs before and after.
     pub runs: (usize, usize),
@@ -161,6 +165,7 @@ json_struct!(Method {
 
 /// The comparison of two groups of runs: the total, and the parts that its change is made of.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct TraceDiff {
     /// How the comparison was made.
     pub method: Method,

@@ -1,7 +1,7 @@
-//! Writes the output of a session when a signal asks the process to end, and then lets the signal have its effect.
+//! Writes the output of a session when SIGINT or SIGTERM arrives, and then lets the signal have its usual effect.
 //!
 //! The handler writes one byte to a pipe. A thread reads it, writes the file, sets the action that was there before, and
-//! sends the signal again. So nothing but system calls that POSIX allows runs in the handler.
+//! sends the signal again. So the handler makes only system calls that POSIX allows there.
 
 use std::io::{self, Read as _};
 use std::os::fd::IntoRawFd as _;
@@ -25,7 +25,7 @@ static IS_PASSED_ON: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 static BEFORE: [AtomicPtr<libc::sigaction>; 2] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
 
-/// Watches for signals until it is dropped.
+/// Handles signals until it is dropped.
 #[derive(Debug)]
 pub(in crate::record) struct OnSignal {
     thread: Option<JoinHandle<()>>,
@@ -103,7 +103,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     pass_on(signal, slot, info, context);
 }
 
-/// Does what would have been done without this handler.
+/// Has the effect that the signal would have without this handler.
 #[allow(unsafe_code)]
 fn pass_on(
     signal: libc::c_int,

@@ -15,7 +15,7 @@ use trace_core::__engine::block::{Block, Region, header};
 use trace_core::__engine::chunk::{BlockCopy, Chunk, copy_block};
 use trace_core::__engine::storage::{Storage, TableEntry};
 
-/// What happens when all blocks have rows.
+/// The action when all blocks have rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WhenFull {
     /// Ops are dropped until the tail has been written.
@@ -57,7 +57,7 @@ struct Places {
 const FOR_TABLES: usize = 2;
 
 impl Ring {
-    /// A ring in a mapping that has room for what the header describes. The header is written to it.
+    /// A ring in a mapping of the size that the header describes. Writes the header to it.
     pub(super) fn new(
         mapping: Mapping,
         file_header: FileHeader,
@@ -170,7 +170,7 @@ impl Ring {
         self.lock().sealed.drain(..).collect()
     }
 
-    /// Gives back sealed blocks that could not be written.
+    /// Returns sealed blocks that could not be written.
     pub(super) fn return_sealed(&self, places: &[u32]) {
         let mut state = self.lock();
         for &place in places.iter().rev() {
@@ -182,7 +182,7 @@ impl Ring {
         let mut state = self.lock();
         for &place in places {
             if let Some(block) = self.block(place) {
-                // A reader of the file must not take the rows for those of a chunk that is not in the tail.
+                // Otherwise a reader of the file would take the rows for those of a chunk that is not in the tail.
                 block.header()[header::SEQUENCE].store(0, Ordering::Release);
             }
             state.free.push(place);
@@ -190,7 +190,7 @@ impl Ring {
         self.free.store(state.free.len(), Ordering::Relaxed);
     }
 
-    /// A free block for tables, also one of those that rows may not take.
+    /// A free block for tables; it may be one of those that rows may not take.
     pub(super) fn take_for_tables(&self) -> Option<u32> {
         self.take(0)
     }

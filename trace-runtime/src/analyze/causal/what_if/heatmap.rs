@@ -17,6 +17,7 @@ const MOST_COLUMNS: usize = 512;
 ///
 /// A rank whose row is above 1 in every step is slow; one whose row is above 1 in some steps has an occasional problem.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Heatmap {
     /// The ranks, one row each.
     pub ranks: Vec<u32>,

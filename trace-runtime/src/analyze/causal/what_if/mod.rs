@@ -53,6 +53,7 @@ pub struct WhatIf<'m, T: ?Sized> {
 
 /// The time of a job, recorded or replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct JobTime {
     /// The time of all steps together; from the first start to the last end where the trace has no steps.
     pub total_ns: u64,

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 /// The usual duration of a call among its peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Usual {
     /// The mean of all calls.
     #[default]

@@ -22,6 +22,7 @@ const NOTICEABLE: f64 = 1.02;
 /// the usual time of its peers (the same op and shapes, on all ranks and in all steps), communication takes the usual
 /// time without waiting for late ranks, and the same dependencies hold.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Slowdown {
     /// S: the time of the job over its ideal time. 1 is a job without stragglers.
     pub slowdown: f64,
@@ -46,6 +47,7 @@ json_struct!(Slowdown {
 
 /// A part of a job, and the cost of not taking the usual time.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Part {
     /// The op, the rank or the stage.
     pub name: String,
