@@ -57,8 +57,8 @@ fn colour(to_terminal: bool, no_colour: Option<&OsStr>) -> Colour {
     }
 }
 
-/// Writes tables with a line or more above them, in the format of `layout`. For CSV that is the first table
-/// alone, for JSON the text that `json` returns.
+/// Writes tables with lines above them, in the format of `layout`. CSV has only the first table; JSON is the text that
+/// `json` returns.
 pub(crate) fn tables(
     layout: &Layout,
     first_line: &str,

@@ -1,4 +1,4 @@
-//! Tensors on their way to the recorder: passed as values, and described only while recording.
+//! The inputs and outputs of an op as expanded code passes them: values that are described only while recording.
 
 use crate::library::Library;
 use crate::slices::{Elements, Slices};
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 /// The inputs or outputs of an op. Closures implement it too, but cost three times the compile time of the values here.
 pub trait Describe {
-    /// True if there is nothing to describe, and no code of the user's to run.
+    /// True if there is nothing to describe and no user code to run.
     const IS_NOTHING: bool = false;
 
     /// True if there may be a [label](Self::label).
@@ -193,7 +193,7 @@ impl<T: ?Sized> Describe for Found<'_, T, AsNothing> {
     }
 }
 
-/// Describes the value of a success; a failure is the op's failure.
+/// Describes the value of a success. A failure makes the op's outcome an error.
 #[derive(Debug)]
 pub struct AsResult<As>(PhantomData<As>);
 

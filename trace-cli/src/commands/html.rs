@@ -17,7 +17,7 @@ pub(crate) struct HtmlArgs {
     pub(crate) files: Vec<PathBuf>,
     /// Compare with these earlier runs: traces, or a file of `optrace baseline`
     ///
-    /// The page then begins with what changed. The other sections show the first run after the change.
+    /// The page then begins with the changes. The other sections show the first run after the change.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) against: Vec<PathBuf>,
     /// Title of the page [default: the name of the file]

@@ -35,7 +35,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the clocks were lined up, and what was found for each rank.
+/// The method by which the clocks were aligned, and the result for each rank.
 fn clock_lines(merged: &TraceStore) -> Vec<String> {
     let facts = merged.metadata();
     let how = facts.get(MERGE_CLOCK).map_or("", String::as_str);

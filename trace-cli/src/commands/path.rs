@@ -1,4 +1,4 @@
-//! `optrace path`: the critical path, what it crosses, and who waited for whom.
+//! `optrace path`: the critical path, the times that it crosses, and the waits of lanes and ranks.
 
 use super::more;
 use crate::args::{Format, Layout, Reading};

@@ -1,4 +1,4 @@
-//! `optrace report`: where the time went.
+//! `optrace report`: where time went.
 
 use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;

@@ -81,8 +81,8 @@ fn footer(small: usize, hidden: usize, min: f64) -> Option<String> {
     (!parts.is_empty()).then(|| format!("and {}", parts.join(", and ")))
 }
 
-/// The `rows` nodes with the largest total, in the order of the tree. A node is as large as its parent at most, so that
-/// no node is there without its parents.
+/// The `rows` nodes with the largest total, in the order of the tree. A node counts as at most as large as its parent, so
+/// that its parents are always in the list too.
 fn largest<'a>(nodes: &[&'a CallNode], rows: usize) -> Vec<&'a CallNode> {
     let mut sizes: Vec<(u64, usize)> = Vec::with_capacity(nodes.len());
     // The size of the last node at each depth.

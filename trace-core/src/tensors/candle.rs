@@ -1,4 +1,4 @@
-//! candle: tensors, variables and quantised tensors, on whichever device they live.
+//! candle: tensors, variables and quantised tensors, on any device.
 
 use crate::{DType, Device};
 use crate::{TensorLike, TensorSink};

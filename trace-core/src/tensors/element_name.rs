@@ -7,7 +7,7 @@ use std::any::type_name;
 /// The element type `T`, recognised by its name; `Unknown` for any other.
 ///
 /// A bound `T: Element` would be exact, but generic numeric code (`fn norm<A: NdFloat>(x: &Array2<A>)`)
-/// does not write it, and its tensors would then go unseen. Names need no bound.
+/// does not write it, and its tensors would not be recorded. Names need no bound.
 #[inline]
 pub(super) fn dtype_of<T>() -> DType {
     match type_name::<T>() {

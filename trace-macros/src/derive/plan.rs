@@ -4,7 +4,7 @@ use super::tokens::names;
 use super::validate::{Body, CheckedType, Field};
 use proc_macro::{TokenStream, TokenTree};
 
-/// The type, and how it is described.
+/// The type, with the decisions about its impl.
 pub(super) struct Plan {
     /// The type, with only the fields that may hold tensors.
     pub(super) ty: CheckedType,

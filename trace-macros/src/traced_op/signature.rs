@@ -17,7 +17,7 @@ pub(crate) struct Binding {
     pub(crate) passed: Passed,
 }
 
-/// How to write a reference to a parameter. Taking the address of a reference would force it out of its register.
+/// The way to write a reference to a parameter. Taking the address of a reference would force it out of its register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
     /// `x: &T`, written `x`.
@@ -28,7 +28,7 @@ pub(crate) enum Passed {
     Value,
 }
 
-/// What the body can do with a parameter.
+/// The access that the body has to a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Write to it: `x: &mut T` without a named lifetime, so the tensor can be read again after the body.

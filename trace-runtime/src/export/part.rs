@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
 /// A range of the entries of a trace, one rank, or some steps. Steps, parents and times are those of the whole trace, so
-/// that parts line up.
+/// that parts can be compared.
 pub(super) struct TracePart<'a> {
     trace: &'a dyn TraceView,
     picked: Picked,
@@ -17,7 +17,7 @@ pub(super) struct TracePart<'a> {
     steps: Vec<TraceStep>,
 }
 
-/// Which memory events and runtime calls belong to a part.
+/// The memory events and runtime calls that belong to a part.
 #[derive(Debug)]
 enum Rest<'a> {
     Time(Range<i64>),

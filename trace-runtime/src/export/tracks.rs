@@ -50,7 +50,7 @@ pub(super) struct Placement {
     pub(super) end_ns: u64,
 }
 
-/// An entry that no later entry can be inside of.
+/// An entry that can contain no later entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Closed {
     pub(super) track: u32,
@@ -114,7 +114,7 @@ impl<K: Copy + Eq + Hash> Tracks<K> {
         place
     }
 
-    /// Closes what is still open, track by track.
+    /// Closes the entries that are still open, track by track.
     pub(super) fn finish(self, closed: &mut Vec<Closed>) {
         let mut lanes: Vec<Lane> = self
             .lanes

@@ -1,4 +1,4 @@
-//! When a change is too much.
+//! The limits above which a change fails.
 
 use crate::args::share;
 use trace_runtime::analyze::{Design, DiffSettings, Gate};

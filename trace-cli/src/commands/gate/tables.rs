@@ -3,7 +3,7 @@
 use trace_runtime::analyze::{DiffRow, Evidence, TraceDiff};
 use trace_runtime::report::{Column, Table, duration, percent, printable, shapes};
 
-/// What the change of the total is made of, for people.
+/// The parts of the change of the total, for people.
 pub(super) fn changes(found: &TraceDiff, limit: usize) -> Table {
     let rows = found.rows.iter().filter(|row| row.self_ns != (0, 0));
     let rows: Vec<&DiffRow> = rows.collect();

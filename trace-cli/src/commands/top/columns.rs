@@ -1,4 +1,4 @@
-//! The columns of the table: their titles, what is in them, and how they sort.
+//! The columns of the table: their titles, cells and order.
 
 use super::sample::{OpSample, Sample};
 use std::cmp::Ordering;
@@ -92,7 +92,7 @@ impl FromStr for SortBy {
     }
 }
 
-/// The time of an execution, those that are open included.
+/// The mean time of an execution, including open ones.
 fn mean_ns(row: &OpSample) -> u64 {
     row.op.total_ns / (row.op.calls + row.op.open).max(1)
 }
@@ -122,7 +122,7 @@ pub(super) fn cells(row: &OpSample) -> [String; 10] {
     ]
 }
 
-/// The columns, with those that a narrow table leaves out first having the largest rank.
+/// The columns. Those with the largest rank are left out first in a narrow table.
 pub(super) fn columns() -> Vec<Column> {
     let ranks = [0, 0, 2, 1, 0, 3, 5, 6, 4];
     let numbers = SortBy::ALL.into_iter().zip(ranks);
@@ -188,7 +188,7 @@ pub(super) fn figures(sample: &Sample) -> Table {
     )
 }
 
-/// What each thread is doing.
+/// The open ops of each thread.
 pub(super) fn threads(sample: &Sample) -> Option<Table> {
     let rows: Vec<Vec<String>> = sample
         .threads

@@ -206,7 +206,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
                 #private::starting(move || { #in_closure let op = #begin; (op, async move #body) })
             },
         ),
-        // Begun in its own statement: its temporaries would live across the await, and may not be `Send`.
+        // Begun in a separate statement: otherwise its temporaries would live across the await, and they may not be `Send`.
         Captures::ByUse => (
             Some(hygienic!(let op = #begin;)),
             hygienic!(#private::running(op, async #body)),
@@ -233,7 +233,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
     }
 }
 
-/// When the op begins.
+/// The time at which the op begins.
 #[derive(Clone, Copy)]
 enum Flow {
     /// Now, on this thread.
@@ -242,7 +242,7 @@ enum Flow {
     Async,
     /// When the future that the function returns is first polled.
     Deferred,
-    /// Now or at the first poll: a variable `flow` knows.
+    /// Now or at the first poll, as the variable `flow` decides.
     ByType,
 }
 

@@ -1,7 +1,7 @@
 //! Writes the inputs and outputs of an op: the code that finds the tensors in them.
 //!
-//! Tensors are passed as values that describe themselves only while recording. A closure would do the same for three
-//! times the compile time, so there is one only where the user wrote an expression, or a type hides a tuple.
+//! Tensors are passed as values that describe themselves only while recording. A closure would do the same, but takes three
+//! times the compile time. So there is one only if the user wrote an expression, or a type contains a tuple.
 
 use crate::traced_op::plan::op_plan::{Input, OpPlan};
 use crate::traced_op::plan::output::Output;
@@ -177,7 +177,7 @@ pub(super) fn outputs(op: &OpPlan, result: &Outcome) -> TokenStream {
             let probes = in_place.iter().map(|one| {
                 let (ident, cfgs) = (&one.ident, &one.cfgs);
                 let search = match &one.search {
-                    // A failure in a parameter is not the op's.
+                    // An error in a parameter is not a failure of the op.
                     Search::Success(_) => &Search::Whole,
                     search => search,
                 };

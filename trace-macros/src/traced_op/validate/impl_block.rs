@@ -25,7 +25,7 @@ pub(crate) struct CheckedImpl {
 
 pub(crate) enum CheckedMember {
     Recorded(Box<CheckedFunction>),
-    /// A method with an attribute of an unknown name, which may be this macro's. It gets its own attribute, which
+    /// A method with an attribute of an unknown name, which may be this macro's. It gets another attribute, which
     /// is expanded after the unknown one.
     Delegated(Box<Function>),
     /// A method that is left as written.
@@ -34,7 +34,7 @@ pub(crate) enum CheckedMember {
 }
 
 impl CheckedImpl {
-    /// What this returns is used only if `mistakes` is empty in the end.
+    /// The result is used only if `mistakes` is empty in the end.
     pub(crate) fn new(
         mut block: ImplBlock,
         written: TokenStream,

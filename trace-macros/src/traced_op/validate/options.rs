@@ -32,7 +32,7 @@ pub(crate) struct Options {
     pub(crate) block: Option<Given<Block>>,
 }
 
-/// What a method gets from the annotated `impl` around it.
+/// The defaults that a method gets from the annotated `impl` around it.
 pub(crate) struct Block {
     /// The word in front of the method's name.
     pub(crate) type_name: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Block {
 /// The key of [`Options::block`].
 pub(crate) const BLOCK: &str = "__block";
 
-/// An option's value, and its key, where a mistake in the option is reported.
+/// An option's value, and its key, at which mistakes in the option are reported.
 #[derive(Clone)]
 pub(crate) struct Given<T> {
     pub(crate) key: Ident,
@@ -106,7 +106,7 @@ impl Options {
         options
     }
 
-    /// The crate that expanded code names where `crate = path` is not given: `::root`.
+    /// Sets the crate that expanded code names if `crate = path` is not given: `::root`.
     pub(crate) fn set_root(&mut self, root: &str) {
         self.krate.get_or_insert_with(|| {
             let span = Span::mixed_site();

@@ -39,7 +39,7 @@ pub struct ChromeTrace {
 }
 
 impl ChromeTrace {
-    /// With everything except the critical path.
+    /// An export with everything except the critical path.
     pub fn new() -> Self {
         ChromeTrace {
             device_rows: true,
