@@ -1,4 +1,4 @@
-//! Comparing groups of runs: what is found, what is not, and that the parts add up.
+//! Comparing groups of runs: changes that are found, changes that are not, and that the parts add up.
 
 mod random_traces;
 
@@ -33,7 +33,7 @@ fn run(ops: &[(&str, Vec<f64>)]) -> RecordedExecutionTrace {
     trace
 }
 
-/// Calls of about `us`, with noise that differs by run, and a few calls that something else interrupted.
+/// Calls of about `us`, with noise that differs by run, and a few interrupted calls.
 fn calls(count: usize, us: f64, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut random = || {

@@ -197,7 +197,7 @@ fn one_run_does_not_blame_an_op_that_was_interrupted_as_much_as_the_others() {
     let busy = group(1, || run(&OPS, &random, interrupted, || 0.1));
     let after = group(1, || run(&slower, &random, interrupted, || 0.1));
     assert_eq!(failing(&compare(&busy, &after)), [""; 0]);
-    // A machine that nothing else uses shows it.
+    // On an idle machine the change is found.
     slower[4].2 *= 2.0;
     let quiet = group(1, || run(&OPS, &random, || 0.0, || 0.1));
     let after = group(1, || run(&slower, &random, || 0.0, || 0.1));

@@ -1,5 +1,5 @@
 //! A panic in the code that describes an op does not reach the program: the function runs and returns as if nothing
-//! recorded, the op is recorded without what could not be computed, and the report has a note.
+//! recorded, the op is recorded without the value that could not be computed, and the report has a note.
 #![cfg(feature = "enabled")]
 
 use std::fmt;

@@ -65,7 +65,7 @@ fn training_keeps_the_results_of_each_op_and_nothing_after_a_step() {
     let trace = train();
     let rows = heap_by_shape(&trace);
     let calls = STEPS as u64;
-    // What each op returned: it outlives the op.
+    // The result of each op, which outlives the op.
     let kept = [
         (
             "matmul",

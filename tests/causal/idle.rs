@@ -1,4 +1,4 @@
-//! Why devices were idle, and how work was launched.
+//! The causes of idle time of devices, and the launches of their work.
 
 use crate::run::Run;
 use crate::{causes, idle, named};

@@ -1,7 +1,7 @@
-//! Ends of a process that nothing in it can prevent, or that it asked for.
+//! Processes that end by a signal, an abort, `exit` or a lack of memory or disk space.
 //!
 //! The process that ends keeps two counts in a file: ops that have begun, written before each, and ops that have ended,
-//! written after it. The recording has as many as lie between the two.
+//! written after it. The number of recorded ops is between the two.
 
 use crate::row::{Fault, Row, folder, other_process, part, skip};
 use std::fs::{self, File};
@@ -255,7 +255,7 @@ fn out_of_memory() -> Row {
     row_of(&read::open(stream()).expect("a trace"))
 }
 
-/// A small disk, which takes a user who may mount one.
+/// A small disk. Only a user who may mount a file system can make one.
 fn small_disk(size: &str) -> PathBuf {
     let disk = folder().join("disk");
     fs::create_dir(&disk).expect("a folder");
@@ -270,7 +270,7 @@ fn small_disk(size: &str) -> PathBuf {
 }
 
 fn unmount(disk: &PathBuf) {
-    // Lazily: this thread has the ring mapped until it ends.
+    // With `-l`, because this thread has the ring mapped until it ends.
     let status = Command::new("umount").arg("-l").arg(disk).status();
     assert!(status.is_ok_and(|status| status.success()));
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_runtime::TraceView;
 
-/// The name of a fault, and what a process with this fault does.
+/// The name of a fault, and the function that a process with this fault runs.
 pub(crate) type Fault = (&'static str, fn() -> Row);
 
-/// What became of the ops of one process.
+/// The numbers of ops of one process: ended, recovered from the trace, and counted as lost.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) ended: u64,

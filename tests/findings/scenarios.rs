@@ -1,4 +1,4 @@
-//! Kinds of runs, as the person who studied them would sum them up.
+//! Kinds of runs, each with the conclusion that a person who studied it would draw.
 
 use crate::{Profile, kinds, near, of_kind};
 use trace_runtime::analyze::{CausalModel, FindingKind, findings};

@@ -5,7 +5,7 @@ use crate::analyze::{Owner, Owners};
 use crate::model::{MemoryEvent, TraceView};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// A block of memory, placed in an address space of its own.
+/// A block of memory, with its place in the address space of the export.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) address: u64,
