@@ -143,7 +143,7 @@ fn colour_is_asked_for_and_adds_nothing_else() {
 }
 
 #[test]
-fn a_report_of_nothing_says_why() {
+fn a_report_of_nothing_has_the_reason() {
     let empty = RecordedExecutionTrace::new();
     assert_eq!(empty.report().answer, "nothing was recorded");
     let off = empty.with_metadata("tracing", "compiled out");

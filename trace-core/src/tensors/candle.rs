@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dtype_has_the_size_that_candle_says() {
+    fn every_dtype_has_the_size_that_candle_gives() {
         use candle_core::DType as Theirs;
         for theirs in [
             Theirs::U8,

@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_what_the_element_trait_says() {
+    fn a_name_and_the_element_trait_give_the_same_type() {
         assert!(agrees::<bool>() && agrees::<f32>() && agrees::<f64>());
         assert!(agrees::<u8>() && agrees::<u16>() && agrees::<u32>() && agrees::<u64>());
         assert!(agrees::<i8>() && agrees::<i16>() && agrees::<i32>() && agrees::<i64>());

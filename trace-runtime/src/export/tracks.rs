@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_child_at_the_end_of_its_parent_is_inside_of_it() {
+    fn an_empty_child_at_the_end_of_its_parent_is_inside_it() {
         let (tracks, closed) = laid_out(&[request(0, None, 0, 9), request(1, Some(0), 9, 9)]);
         assert_eq!((tracks, closed), (vec![0, 0], vec![9, 9]));
     }

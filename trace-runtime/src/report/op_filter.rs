@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_contained_in_any_case_and_a_star_stands_for_anything() {
+    fn a_pattern_is_contained_in_any_case_and_a_star_matches_anything() {
         for (pattern, name, expected) in [
             ("mm", "aten::MM", true),
             ("ADDMM", "aten::addmm", true),
