@@ -413,7 +413,7 @@ fn a_parent_that_is_not_there_or_later_is_none() {
 }
 
 #[test]
-fn a_compact_store_returns_its_own_entries() {
+fn a_compact_store_hands_out_its_own_entries() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(Some(1), None, None);
     let outputs: &[(&[usize], _)] = &[(&[64], trace_runtime::DType::F32)];
