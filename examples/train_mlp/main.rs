@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         drop(session);
         return Ok(());
     }
-    // A separate session: it records memory too, which the runs that are compared do without.
+    // A separate session, which also records memory; the runs that are compared do not.
     let session = Session::start()?;
     let losses = train(STEPS, Walk::Rows);
     let trace = session.finish();

@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What must be found again, whatever the tool.
+/// The figures that every tool must find in the files.
 fn expected(trace: &TraceStore) -> Value {
     let mut ops: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     let mut nesting: BTreeMap<String, usize> = BTreeMap::new();

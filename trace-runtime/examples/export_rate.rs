@@ -1,4 +1,4 @@
-//! Exports a large trace in every format and prints the rate and the peak of memory, beside
+//! Exports a large trace in every format and prints the rate and the peak of memory, compared with
 //! `cat` of the same bytes.
 //!
 //! ```text

@@ -178,7 +178,7 @@ function groupedFindings(list) {
     ]);
 }
 
-/** @param {Finding} one @param {boolean} within Whether it is part of the finding before it. */
+/** @param {Finding} one @param {boolean} within True if it is part of the finding before it. */
 function finding(one, within) {
   const [view, label] = EVIDENCE[one.kind] ?? ["ops", "In the table of ops"];
   const row = opByName(one.subject) ?? (one.parts ?? []).map((part) => opByName(part.name)).find(Boolean) ?? null;
