@@ -160,6 +160,9 @@ fn cargo(verb: &str, project: &Project, published: Published, target: &Path) -> 
         .current_dir(&project.folder)
         .env("CARGO_TARGET_DIR", target)
         .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
+    if published.optimised {
+        command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    }
     if !published.features.is_empty() {
         command.args(["--features", &published.features.join(",")]);
     }

@@ -15,6 +15,8 @@ pub struct Published {
     /// Arguments of `cargo add` for a crate that the tests need and that the published manifest does not list: cargo
     /// leaves out those that have only a path.
     pub for_tests: &'static [&'static str],
+    /// Builds with optimisation, for tests that would take hours without it.
+    pub optimised: bool,
     /// Part of the short selection.
     pub short: bool,
 }

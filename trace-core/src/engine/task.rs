@@ -31,7 +31,7 @@ struct Task {
     /// Times in ticks of the recorder's clock.
     start: u64,
     suspended: u64,
-    /// [`RUNNING`] before the first poll.
+    /// The end of the latest poll; [`RUNNING`] before the first one.
     paused_at: u64,
     /// The longest suspensions, at most [`MOST_PAUSES`], and the wait for a device.
     pauses: Option<Box<Pauses>>,
@@ -40,7 +40,7 @@ struct Task {
     is_deferred: bool,
 }
 
-/// The value of `paused_at` before the first poll.
+/// The value of [`Task::paused_at`] before the first poll.
 const RUNNING: u64 = u64::MAX;
 /// A task may be polled any number of times. The suspensions that matter are the long ones.
 const MOST_PAUSES: usize = 32;

@@ -416,7 +416,7 @@ fn by_times<'a, T: TraceView + ?Sized>(
 
 fn is_point_to_point(name: &str) -> bool {
     let name = name.to_lowercase();
-    // Libraries move an all-to-all in kernels named `SendRecv`.
+    // Libraries run an all-to-all in kernels named `SendRecv`.
     let receives = name.contains("recv") || name.contains("receive");
     name.contains("send") != receives
 }

@@ -22,7 +22,7 @@ pub(super) struct TracePart<'a> {
 enum Rest<'a> {
     Time(Range<i64>),
     Rank(Option<u32>),
-    /// Numbers of steps, which each rank has at its own time.
+    /// The numbers of the chosen steps. Each rank runs them at its own time.
     #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "made for a page"))]
     Steps(RangeInclusive<u64>, StepsByRank<'a>, &'a [TraceStep]),
 }

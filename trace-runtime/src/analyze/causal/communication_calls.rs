@@ -35,7 +35,7 @@ impl CollectiveKind {
             ("allreduce", AllReduce),
             ("allgather", AllGather),
             ("alltoall", AllToAll),
-            // Libraries move an all-to-all in kernels of this name.
+            // Libraries run an all-to-all in kernels named `SendRecv`.
             ("sendrecv", AllToAll),
             ("reducescatter", ReduceScatter),
             ("broadcast", Broadcast),

@@ -57,8 +57,8 @@ impl Tail {
         } else {
             Vec::new()
         };
-        // After the sealed chunks were taken, so that these tables have everything that the rows refer to. Before the
-        // rows are in the file, so that any prefix of it can be read.
+        // Tables are written after the sealed chunks were taken, so that they have everything that the rows refer to,
+        // and before the rows, so that any prefix of the file can be read.
         let has_tables = self.write_tables(ring);
         let mut done = 0;
         while done < sealed.len() {
