@@ -60,7 +60,7 @@ fn given_flops_win_over_inferred_ones() {
 }
 
 /// A layer whose matmul of 60 FLOPs and 124 bytes launches a kernel of 65 ns, and a relu that launches
-/// nothing; `linked` is false where the trace has lost the launch.
+/// nothing; `linked` is false if the trace has lost the launch.
 fn launched(linked: bool) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let (host, stream) = (

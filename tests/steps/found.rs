@@ -1,4 +1,4 @@
-//! Which events of a trace are steps.
+//! The events of a trace that are steps.
 
 use crate::{annotation, chrome, event, names, numbers, op};
 use trace_runtime::analyze::{call_tree, step_of_entries};

@@ -1,4 +1,4 @@
-//! What each command prints, in every format.
+//! The output of each command, in every format.
 
 mod process;
 

@@ -16,7 +16,7 @@ pub struct TensorSink(());
 
 #[allow(clippy::unused_self, reason = "the signatures of the recorder's sink")]
 impl TensorSink {
-    /// One tensor: its dims, outermost first, its element type and its device.
+    /// Does nothing. The parameters are a tensor's dims, outermost first, its element type and its device.
     ///
     /// A scalar tensor has no dims.
     #[inline]

@@ -86,7 +86,7 @@ impl Bench {
     }
 }
 
-/// How long `cat` takes to write the same bytes.
+/// The time that `cat` takes to write the same bytes.
 fn cat(path: &Path) -> Result<Duration, Box<dyn Error>> {
     let copy = path.with_extension("copy");
     let started = Instant::now();

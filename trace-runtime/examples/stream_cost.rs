@@ -131,7 +131,7 @@ fn calls(how: &str, count: usize) -> Option<()> {
     Some(())
 }
 
-/// The resident memory of this process in KiB, where the system has it.
+/// The resident memory of this process in KiB, if the system has it.
 fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

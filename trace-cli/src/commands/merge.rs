@@ -1,6 +1,6 @@
 //! `optrace merge`: the traces of several ranks as one.
 
-use super::convert::{Destination, Target};
+use super::convert::{Destination, OutputOptions};
 use crate::args::Reading;
 use crate::failure::Failure;
 use crate::input;
@@ -18,7 +18,7 @@ pub(crate) struct MergeArgs {
     #[arg(required = true, value_name = "RANK_FILES")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: OutputOptions,
     #[command(flatten)]
     pub(crate) reading: Reading,
 }

@@ -155,7 +155,7 @@ fn waits(lanes: &[LaneTime], rows: usize) -> Table {
     .with_footer(more(all.len(), rows, "waits"))
 }
 
-/// How the ranks spent their time, their waits for each other, and the ops that caused them.
+/// The time of each rank, the waits between ranks, and the ops that caused them.
 fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
     let ranks = Table::new(
         "ranks",

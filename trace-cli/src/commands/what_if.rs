@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{input, output};
 use serde_json::json;
 use std::path::PathBuf;
-use trace_runtime::analyze::{CausalModel, JobTime, Part, Scenario, Slowdown, Usual};
+use trace_runtime::analyze::{CausalModel, JobTime, Scenario, Slowdown, SlowdownPart, Usual};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 
 #[derive(Debug, clap::Args)]
@@ -197,8 +197,8 @@ fn slowdown_tables(found: &Slowdown, rows: usize) -> Vec<Table> {
     .collect()
 }
 
-fn part_table(title: &'static str, parts: &[Part], rows: usize) -> Table {
-    let saved = |part: &Part| {
+fn part_table(title: &'static str, parts: &[SlowdownPart], rows: usize) -> Table {
+    let saved = |part: &SlowdownPart| {
         let sign = if part.cost_ns < 0 { "−" } else { "" };
         format!("{sign}{}", duration(part.cost_ns.unsigned_abs()))
     };

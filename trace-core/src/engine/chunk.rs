@@ -1,6 +1,6 @@
 //! Rows of a trace: one thread writes them, any thread reads what is published.
 //!
-//! A row is three words, so an entry costs 24 bytes where its signature repeats. The words are
+//! A row is three words, so an entry costs 24 bytes if its signature repeats. The words are
 //! atomics and the length is published after them, which makes reading a chunk that is still being
 //! written safe without a lock; on the machines we care about these are plain loads and stores.
 

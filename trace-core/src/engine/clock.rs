@@ -4,13 +4,13 @@ use crate::engine::ticks::TickScale;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where a recorder takes its time from.
+/// The time source of a recorder.
 #[derive(Debug, Clone)]
 pub enum Clock {
     /// The time stamp counter, found to be invariant and what `quanta` reads.
     #[cfg(target_arch = "x86_64")]
     TimeStampCounter(&'static quanta::Clock),
-    /// Whatever `quanta` reads: another processor's cycle counter, else the monotonic clock.
+    /// The clock of `quanta`: the cycle counter of another kind of processor, else the monotonic clock.
     Quanta(&'static quanta::Clock),
     /// Advances by `step` each time it is read, for tests.
     Stepped { now: u64, step: u64 },
@@ -89,7 +89,7 @@ impl Clock {
         }
     }
 
-    /// How ticks become nanoseconds since `base`.
+    /// The conversion from ticks to nanoseconds since `base`.
     pub fn scale(&self, base: u64) -> TickScale {
         let rate = match self {
             #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Which ops a session records.
+//! Selects the ops that a session records.
 
 use std::time::Duration;
 

@@ -7,8 +7,7 @@ use super::task::Around;
 use crate::engine::rows::OpRef;
 use std::sync::{Arc, Weak};
 
-/// The op that was innermost where [`current_op`] was called. Send it to another thread and run work
-/// there [in it](in_op).
+/// A handle to an op, from [`current_op`]. Send it to another thread and run work there [inside the op](in_op).
 #[derive(Debug, Clone, Default)]
 pub struct OpHandle {
     op: Option<OpRef>,

@@ -9,8 +9,8 @@ use super::sink::TensorSink;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
 
-/// What may be done with a thread's recorder: [`CLOSED`], [`BUSY`], or the value of `STATE` for which ops may begin
-/// on the short path.
+/// The state of a thread's recorder: [`CLOSED`], [`BUSY`], or the value of `STATE` for which ops may begin on the short
+/// path.
 type Phase = u32;
 
 /// Ops take the long path: their session has to be looked up, or they have more than a row.

@@ -26,7 +26,7 @@ pub struct Shared {
     pub(crate) filter: Filter,
     /// Device memory that libraries reported.
     pub memory: super::memory::ReportedMemory,
-    /// Where rows and tables are, if not on the heap.
+    /// The storage of rows and tables, if they are not on the heap.
     pub(crate) storage: Option<Arc<dyn Storage>>,
     /// Allocations are charged to the ops of this session.
     #[cfg(feature = "alloc")]

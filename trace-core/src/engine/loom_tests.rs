@@ -28,7 +28,7 @@ struct Ring {
     sealed: Mutex<VecDeque<u32>>,
     next_sequence: AtomicU64,
     dropped: AtomicUsize,
-    /// What was moved out.
+    /// The chunks that were moved out.
     tail: Mutex<Vec<BlockCopy>>,
 }
 

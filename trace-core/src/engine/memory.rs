@@ -56,7 +56,7 @@ pub struct Reported {
     pub thread: u64,
 }
 
-/// What was reported in a session.
+/// The allocations and frees that were reported in a session.
 #[derive(Debug, Default)]
 pub struct ReportedMemory(Mutex<Table>);
 

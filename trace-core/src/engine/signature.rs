@@ -1,4 +1,4 @@
-//! How an op and its tensors are packed into words: the *signature* that an entry refers to.
+//! Packs an op and its tensors into words: the *signature* that an entry refers to.
 //!
 //! A signature is `[op, header, dims…, header, dims…]`. Entries whose op, shapes, dtypes and devices
 //! are equal share one, so a shape is stored once however often it is seen.

@@ -29,7 +29,7 @@ pub struct TensorSink {
     unusual: u8,
     /// The latest signature of the op that [`begin`](Self::begin) began.
     latest: Latest,
-    /// Where the words of the op that is being described begin on the stack, if `at` is [`NOWHERE`].
+    /// Index on the stack of the first word of the op that is being described, if `at` is [`NOWHERE`].
     base: usize,
     stack: WordStack,
     meta: Meta,
@@ -82,7 +82,7 @@ impl TensorSink {
         }
     }
 
-    /// One tensor: its dims, outermost first, its element type and where it lives.
+    /// Describes one tensor: its dims, outermost first, its element type and its device.
     ///
     /// A scalar tensor has no dims.
     #[inline]

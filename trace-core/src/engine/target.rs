@@ -42,7 +42,7 @@ const LAST_STEP: u64 = NO_PARENT as u64;
 const NAME_BYTES: usize = 96;
 /// A thread's chunks grow from this to the largest: short threads stay small.
 const FIRST_ROWS: usize = 64;
-/// The memory limit in bytes where none is set.
+/// The default of the memory limit, in bytes.
 pub const DEFAULT_LIMIT: usize = 1 << 30;
 
 impl Target {
@@ -93,7 +93,7 @@ impl Target {
         &self.shared
     }
 
-    /// Where the thread's open ops are published, if they are.
+    /// The slot in which the thread's open ops are published, if they are.
     pub(crate) fn open_slot(&self) -> Option<OpenSlot> {
         OpenSlot::new(self.shared.storage.as_ref()?, self.log.uid)
     }
@@ -229,7 +229,7 @@ impl Target {
         }
     }
 
-    /// The same where extras are in the chunk of their row.
+    /// The same if extras are in the chunk of their row.
     fn push_into_storage(&mut self, row: PackedRow, extra: &RawExtra) {
         if self.chunk.rows.is_full() && !self.add_chunk() {
             return self.drop_row();

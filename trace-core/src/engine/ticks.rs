@@ -1,9 +1,9 @@
 //! From ticks of a clock to nanoseconds.
 
-/// Where the trace began, in ticks that are nanoseconds.
+/// The start of a trace whose ticks are nanoseconds.
 pub const ORIGIN: u64 = 1 << 63;
 
-/// How the ticks in a trace's rows become nanoseconds since the trace began.
+/// The conversion from the ticks in a trace's rows to nanoseconds since the trace began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickScale {
     base: u64,

@@ -152,7 +152,7 @@ impl TraceAnalyzer {
     /// Stacks with their self time in microseconds, as flame graph tools read them: lines of
     /// `trace;device;outer;inner weight`, sorted, without a line break at the end.
     ///
-    /// The device is that of the innermost op, `unknown` where it has none. Each entry weighs at
+    /// The device is that of the innermost op, `unknown` if it has none. Each entry weighs at
     /// least 1. In names `;`, `%`, spaces and control characters are written as `%3B` and so on.
     /// A stack has at most 512 ops; deeper ops count for the last one.
     pub fn flamegraph_collapsed<T: TraceView + ?Sized>(trace: &T) -> String {

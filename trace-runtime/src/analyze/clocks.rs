@@ -42,7 +42,7 @@ fn exchanges(trace: &TraceStore) -> Vec<Exchange> {
     found
 }
 
-/// Lines traces up by the readings that their ranks exchanged; `None` unless all but one of them have some.
+/// Aligns traces by the readings that their ranks exchanged; `None` unless all but one of them have some.
 pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, TraceError> {
     let ranks = ranks_of_each(traces)?;
     let mut clocks = Vec::new();
@@ -104,7 +104,7 @@ pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, Trac
     Ok(Some(line_up(traces, clocks, &errors, reference, how)))
 }
 
-/// The line-up with facts about each clock; times begin at zero.
+/// The conversions, with facts about each clock; times begin at zero.
 fn line_up(
     traces: &[TraceStore],
     mut clocks: Vec<ClockMap>,
@@ -241,7 +241,7 @@ fn median(list: &[(i64, i64)]) -> (i64, i64) {
     (list[middle].0, *seconds.select_nth_unstable(middle).1)
 }
 
-/// Lines traces up by the wall clock, and by their collectives and messages where these contradict it or there is none.
+/// Aligns traces by the wall clock, or by their collectives and messages if these contradict it or there is none.
 pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceError> {
     let ranks = ranks_of_each(traces)?;
     let wall = by_wall_clock(traces);

@@ -69,7 +69,7 @@ impl<'a> CollectiveFacts<'a> {
         (facts != CollectiveFacts::default()).then_some(facts)
     }
 
-    /// The ranks of the group, where the trace lists them all.
+    /// The ranks of the group, if the trace lists them all.
     pub(crate) fn members(&self) -> Option<Vec<u32>> {
         let list = self.ranks?.trim().strip_prefix('[')?.strip_suffix(']')?;
         let ranks = list.split(',').map(|rank| rank.trim().parse().ok());
@@ -84,11 +84,11 @@ impl<'a> CollectiveFacts<'a> {
 
 /// The calls of collectives that at least two ranks took part in, in the order of their first entries.
 ///
-/// Where communication is recorded on accelerators, the host ops that started it are left out. Of communication
+/// If communication is recorded on accelerators, the host ops that started it are left out. Of communication
 /// inside communication the outer entry is the call. An entry that has no facts takes those of the nearest
 /// op around it, or of an op inside it. Sends and receives are not collectives.
 ///
-/// Where process groups are not named and the times show that the ranks cannot all be in one, the times divide them.
+/// If process groups are not named and the times show that the ranks cannot all be in one, the times divide them.
 pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
     trace: &'a T,
     parts: &[Participant<'a>],
@@ -132,7 +132,7 @@ fn calls_by<'a>(
 }
 
 /// The sends and receives of all ranks, in the order of the trace. As for collectives, host ops that started them are
-/// left out where they are recorded on accelerators.
+/// left out if they are recorded on accelerators.
 pub(crate) fn sends_and_receives<'p, 'a>(
     parts: &'p [Participant<'a>],
 ) -> impl Iterator<Item = &'p Participant<'a>> {
@@ -165,13 +165,13 @@ pub(crate) struct Participant<'a> {
 }
 
 impl<'a> Participant<'a> {
-    /// The name of the collective where the trace has it: kernels of different collectives can have one name.
+    /// The name of the collective if the trace has it: kernels of different collectives can have one name.
     pub(crate) fn name(&self) -> &'a str {
         self.facts.collective.unwrap_or(self.operation)
     }
 }
 
-/// The parts of calls with other ranks; none where the trace has fewer than two ranks.
+/// The parts of calls with other ranks; none if the trace has fewer than two ranks.
 pub(crate) fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
     let mut rule = CommunicationRule::default();
     let found: Vec<(usize, EntryView<'_>)> = trace
@@ -239,7 +239,7 @@ fn outermost_calls<'a, T: TraceView + ?Sized>(
         .collect()
 }
 
-/// The ops that wait for requests. Empty where every call blocks.
+/// The ops that wait for requests. Empty if every call blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Completions {
     /// By the entry of the call.

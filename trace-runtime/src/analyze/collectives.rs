@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 pub struct Collective {
     /// The op's name.
     pub operation: String,
-    /// The kind of collective as the library calls it, such as `allreduce`; `None` where only the op's name is
+    /// The kind of collective as the library calls it, such as `allreduce`; `None` if only the op's name is
     /// known. Libraries may run every kind in one generic kernel.
     pub collective: Option<String>,
-    /// The name of the process group; `None` where the trace does not have it.
+    /// The name of the process group; `None` if the trace does not have it.
     pub process_group: Option<String>,
     /// Number of calls that at least two ranks recorded.
     pub calls: usize,
@@ -50,7 +50,7 @@ json_struct!(Collective {
 
 /// Every collective that several ranks took part in, by op, kind and process group, longest transfer first.
 ///
-/// The entries of one call have the same process group, the same collective and the same sequence number; where
+/// The entries of one call have the same process group, the same collective and the same sequence number; if
 /// the trace has no sequence numbers, the first call on one rank belongs to the first call on the others, and so
 /// on. Sends and receives are not collectives.
 pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {

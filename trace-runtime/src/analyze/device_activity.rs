@@ -78,7 +78,7 @@ impl DeviceActivity {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Imbalance {
-    /// Number of devices that are compared: the accelerators, or all devices where there are none.
+    /// Number of devices that are compared: the accelerators, or all devices if there are none.
     pub devices: usize,
     /// The busy time of the busiest.
     pub max_busy_ns: u64,
@@ -227,7 +227,7 @@ pub(crate) fn device_sets<T: TraceView + ?Sized>(
 
 /// The intervals of one device, not yet united.
 #[derive(Default)]
-struct Lane {
+struct DeviceIntervals {
     entries: usize,
     busy: Vec<(i64, i64)>,
     compute: Vec<(i64, i64)>,
@@ -235,7 +235,7 @@ struct Lane {
     memory: Vec<(i64, i64)>,
 }
 
-impl Lane {
+impl DeviceIntervals {
     fn unite(self, rank: Option<u32>, device: &str) -> DeviceSets {
         let first = self.busy.iter().map(|span| span.0).min().unwrap_or(0);
         let last = self.busy.iter().map(|span| span.1).max().unwrap_or(0);
@@ -254,7 +254,7 @@ impl Lane {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Work {
+enum WorkKind {
     Compute,
     Communication,
     Memory,
@@ -264,7 +264,7 @@ enum Work {
 fn collect<'a, T: TraceView + ?Sized>(
     trace: &'a T,
     structure: &Structure,
-) -> BTreeMap<(Option<u32>, &'a str), Lane> {
+) -> BTreeMap<(Option<u32>, &'a str), DeviceIntervals> {
     let mut rule = CommunicationRule::default();
     let mut grouping = Grouping::new();
     let groups: Vec<u32> = trace
@@ -273,19 +273,19 @@ fn collect<'a, T: TraceView + ?Sized>(
             grouping.group(&view, |view| {
                 let device = view.device_id()?;
                 let work = if rule.holds(view) {
-                    Work::Communication
+                    WorkKind::Communication
                 } else {
                     match view.kind() {
-                        None | Some(OpKind::Compute) => Work::Compute,
-                        Some(OpKind::Memory) => Work::Memory,
-                        Some(_) => Work::Neither,
+                        None | Some(OpKind::Compute) => WorkKind::Compute,
+                        Some(OpKind::Memory) => WorkKind::Memory,
+                        Some(_) => WorkKind::Neither,
                     }
                 };
                 Some((device, work))
             })
         })
         .collect();
-    let mut lanes = Lanes::new(grouping.keys());
+    let mut lanes = DeviceTable::new(grouping.keys());
     for (index, view) in trace.views().enumerate() {
         if view.start_ns().is_some()
             && let Some((lane, _)) = lanes.of(view.rank(), groups[index])
@@ -298,10 +298,10 @@ fn collect<'a, T: TraceView + ?Sized>(
         let view = trace.view(index);
         if let Some((lane, work)) = lanes.of(view.rank(), groups[index]) {
             match work {
-                Work::Compute => lane.compute.push((start, end)),
-                Work::Communication => lane.communication.push((start, end)),
-                Work::Memory => lane.memory.push((start, end)),
-                Work::Neither => {}
+                WorkKind::Compute => lane.compute.push((start, end)),
+                WorkKind::Communication => lane.communication.push((start, end)),
+                WorkKind::Memory => lane.memory.push((start, end)),
+                WorkKind::Neither => {}
             }
         }
     });
@@ -314,23 +314,23 @@ fn collect<'a, T: TraceView + ?Sized>(
 }
 
 /// A lane for each device of each rank, looked up in a table instead of compared by name.
-struct Lanes<'a> {
+struct DeviceTable<'a> {
     devices: Vec<&'a str>,
     /// For each group of entries the number of its device, and its kind of work.
-    groups: Vec<(u32, Work)>,
+    groups: Vec<(u32, WorkKind)>,
     slots: HashMap<(Option<u32>, u32), usize>,
-    all: Vec<Lane>,
+    all: Vec<DeviceIntervals>,
     /// The lane of the last entry: entries of one device often follow each other.
     last: Option<((Option<u32>, u32), usize)>,
 }
 
-impl<'a> Lanes<'a> {
-    fn new(keys: &[(&'a str, Work)]) -> Lanes<'a> {
+impl<'a> DeviceTable<'a> {
+    fn new(keys: &[(&'a str, WorkKind)]) -> DeviceTable<'a> {
         let mut devices: Vec<&str> = keys.iter().map(|key| key.0).collect();
         devices.sort_unstable();
         devices.dedup();
         let number = |device| devices.partition_point(|&other| other < device) as u32;
-        Lanes {
+        DeviceTable {
             groups: keys
                 .iter()
                 .map(|&(device, work)| (number(device), work))
@@ -343,13 +343,13 @@ impl<'a> Lanes<'a> {
     }
 
     /// The lane of a rank's group, and its kind of work; `None` for entries without a device.
-    fn of(&mut self, rank: Option<u32>, group: u32) -> Option<(&mut Lane, Work)> {
+    fn of(&mut self, rank: Option<u32>, group: u32) -> Option<(&mut DeviceIntervals, WorkKind)> {
         let (device, work) = *self.groups.get(group as usize)?;
         let key = (rank, device);
         let slot = match self.last {
             Some((last, slot)) if last == key => slot,
             _ => *self.slots.entry(key).or_insert_with(|| {
-                self.all.push(Lane::default());
+                self.all.push(DeviceIntervals::default());
                 self.all.len() - 1
             }),
         };

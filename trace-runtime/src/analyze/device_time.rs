@@ -15,7 +15,7 @@ use std::cell::OnceCell;
 /// device entry, or to none: `sum of self_ns over all entries + unattributed_ns` is all device time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceTimes {
-    /// By entry; empty where no entry ran on an accelerator.
+    /// By entry; empty if no entry ran on an accelerator.
     self_ns: Vec<u64>,
     total_ns: Vec<u64>,
     /// The nearest host entry among the parents of each entry.

@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 /// Numbers the distinct keys of entries from 0, in the order they are first seen.
 ///
-/// The key must depend only on an entry's op, kind, label, location, device and tensors: where the storage numbers those
+/// The key must depend only on an entry's op, kind, label, location, device and tensors: if the storage numbers those
 /// combinations, the key is computed once for each.
 #[derive(Debug)]
 pub(crate) struct Grouping<K> {
@@ -29,7 +29,7 @@ impl<K: Copy + Eq + Hash> Grouping<K> {
         }
     }
 
-    /// The number of the entry's group; [`NONE`] where it has no key.
+    /// The number of the entry's group; [`NONE`] if it has no key.
     pub(crate) fn group<'a>(
         &mut self,
         view: &EntryView<'a>,

@@ -71,8 +71,8 @@ pub use categories::{CategoryTime, categories};
 pub(crate) use causal::IdleTimes;
 pub use causal::{
     Blame, CausalModel, CriticalOp, CriticalPath, Crossed, DeviceIdle, Heatmap, IdleCause,
-    IdleClass, JobTime, LaneKind, LaneTime, LaneWait, LaunchSummary, Part, PathStep, RankTime,
-    Scenario, Slowdown, StreamIdle, TaskTime, Usual, WaitClass, WaitState, WaitStates, WaitSum,
+    IdleClass, JobTime, LaneKind, LaneTime, LaneWait, LaunchSummary, PathStep, RankTime, Scenario,
+    Slowdown, SlowdownPart, StreamIdle, TaskTime, Usual, WaitClass, WaitState, WaitStates, WaitSum,
     WhatIf, critical_path, task_times,
 };
 pub(crate) use causal::{CallKind, CollectiveKind, CommunicationCalls, Dependencies};

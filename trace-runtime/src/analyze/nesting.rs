@@ -72,7 +72,7 @@ impl Nesting {
         active_ns(view).saturating_sub(self.inside_ns(index))
     }
 
-    /// The self time of an entry in microseconds; its exact duration where nothing is inside it.
+    /// The self time of an entry in microseconds; its exact duration if nothing is inside it.
     pub(crate) fn self_us(&self, index: usize, view: &EntryView<'_>) -> f64 {
         match self.inside_ns(index) {
             0 => active_us(view),

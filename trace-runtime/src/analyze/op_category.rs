@@ -61,7 +61,7 @@ impl OpCategory {
         }
     }
 
-    /// The category of an op of the host by its name; `None` where the name is not known.
+    /// The category of an op of the host by its name; `None` if the name is not known.
     pub(crate) fn of_op(name: &str) -> Option<OpCategory> {
         let words = words(name);
         let any = |list: &str| {
@@ -110,7 +110,7 @@ impl OpCategory {
         (any(ELEMENTWISE) || any(more)).then_some(OpCategory::Elementwise)
     }
 
-    /// The category of a kernel by its name; `None` where the name is not known.
+    /// The category of a kernel by its name; `None` if the name is not known.
     pub(crate) fn of_kernel(name: &str) -> Option<OpCategory> {
         // Parameters are types, which do not count. The name of the library FBGEMM does not mean a product.
         let name = name[..parameters_at(name)].to_ascii_lowercase();

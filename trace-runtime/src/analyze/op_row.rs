@@ -15,12 +15,12 @@ use crate::model::json_struct::json_struct;
 pub struct OpRow {
     /// The op's name.
     pub operation: String,
-    /// The instance of the op, such as the layer `layers.3.attn`, where rows are by label and shapes and it has one.
+    /// The instance of the op, such as the layer `layers.3.attn`. Only in rows by label and shapes, if the op has a label.
     pub label: Option<String>,
-    /// File and line of its function, such as `src/layers.rs:12`; several where functions share a name. In the order of
-    /// their first executions; empty where none is known.
+    /// File and line of its function, such as `src/layers.rs:12`; several if functions share a name. In the order of
+    /// their first executions; empty if none is known.
     pub locations: Vec<String>,
-    /// The dims of its inputs; `None` where all shapes of the op are in one row.
+    /// The dims of its inputs; `None` if all shapes of the op are in one row.
     pub input_shapes: Option<Vec<Vec<usize>>>,
     /// True if it ran on a device other than `cpu`. An op of the host and one of a device are never in
     /// one row, even if they have the same name: one launches the other.
@@ -63,15 +63,15 @@ pub struct OpRow {
     /// Bytes of all outputs.
     pub memory_bytes: u64,
     /// Bytes read and written: as given, else every input and output once. An output that was not
-    /// recorded is inferred from name and input shapes where possible. Views and allocations move
+    /// recorded is inferred from name and input shapes if possible. Views and allocations move
     /// nothing.
     pub bytes_moved: u64,
-    /// Floating-point operations: as given, else inferred from name and shapes where possible.
+    /// Floating-point operations: as given, else inferred from name and shapes if possible.
     pub flops: u64,
     /// True if some of the FLOPs are inferred.
     pub flops_inferred: bool,
-    /// FLOPs per second of the executions whose FLOPs are known: of device time where they launched
-    /// work on a device, else of their own time. `None` where that time is unknown.
+    /// FLOPs per second of the executions whose FLOPs are known: of device time if they launched
+    /// work on a device, else of their own time. `None` if that time is unknown.
     pub flops_per_s: Option<f64>,
     /// Bytes moved per second, of the same time.
     pub bytes_per_s: Option<f64>,

@@ -70,7 +70,7 @@ impl Names {
 pub(crate) struct Work {
     given_bytes: Option<u64>,
     input_bytes: u64,
-    /// Used where no output was recorded.
+    /// Used if no output was recorded.
     inferred_output_bytes: u64,
     moves: Moves,
     pub(crate) flops: Option<u64>,

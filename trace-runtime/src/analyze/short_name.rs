@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 /// namespaces, the parameters and most template arguments:
 /// `void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, …>(int, …)` is
 /// `vectorized_elementwise_kernel<AddFunctor>`. Other names stay as they are. Two names never have the
-/// same short form: more template arguments are kept where that would happen.
+/// same short form: more template arguments are kept if that would happen.
 ///
 /// ```
 /// use trace_runtime::analyze::ShortNames;

@@ -71,11 +71,11 @@ impl<'s, 'a> Cursors<'s, 'a> {
     }
 }
 
-/// For each entry the index of its step in [`TraceView::steps`], or `None`; empty where the trace has no steps.
+/// For each entry the index of its step in [`TraceView::steps`], or `None`; empty if the trace has no steps.
 ///
 /// An entry belongs to the step of its rank in which it began. Work on a device belongs to the step in which the
-/// runtime call that launched it began, even if it runs later; where the trace does not have that call, to the step of
-/// the op that launched it; where it has neither, to the step in which the work began. An op that began before the
+/// runtime call that launched it began, even if it runs later; if the trace does not have that call, to the step of
+/// the op that launched it; if it has neither, to the step in which the work began. An op that began before the
 /// first step, or without a start, belongs to none, whatever runs inside it.
 pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
     let steps = compact_steps(trace).into_iter();

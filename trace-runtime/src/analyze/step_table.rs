@@ -22,7 +22,7 @@ pub struct StepRow {
     pub rank: Option<u32>,
     /// Its duration, in nanoseconds.
     pub length_ns: u64,
-    /// The time in which at least one accelerator of the rank was busy; `None` where there are none.
+    /// The time in which at least one accelerator of the rank was busy; `None` if there are none.
     pub device_busy_ns: Option<u64>,
     /// The time in which accelerators communicated and computed nothing.
     pub exposed_communication_ns: Option<u64>,
@@ -98,7 +98,7 @@ json_struct!(StepTable {
     optional: [],
 });
 
-/// Length, device time and spread of every step; empty where the trace has no steps.
+/// Length, device time and spread of every step; empty if the trace has no steps.
 pub fn step_table<T: TraceView + ?Sized>(trace: &T) -> StepTable {
     if trace.steps().is_empty() {
         return StepTable::default();

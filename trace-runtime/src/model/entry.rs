@@ -46,7 +46,7 @@ pub struct RecordedTraceEntry {
 
     /// The step of its parent: the op that called it, or that handed it to another thread.
     pub parent: Option<usize>,
-    /// When it began, in microseconds since the trace began. [`start_us()`](Self::start_us) and
+    /// The start, in microseconds since the trace began. [`start_us()`](Self::start_us) and
     /// [`set_start_us`](Self::set_start_us) read and write it as an `Option`.
     pub start_us: OptionalUs,
     /// All other facts, which are read and written as fields of the entry itself. Shared by entries that are equal in
@@ -166,7 +166,7 @@ impl RecordedTraceEntry {
         self
     }
 
-    /// When it began, in microseconds since the trace began; `None` if that is not known.
+    /// The start, in microseconds since the trace began; `None` if that is not known.
     #[inline]
     pub fn start_us(&self) -> Option<f64> {
         self.start_us.get()

@@ -24,7 +24,7 @@ pub struct EntryDetails {
     pub output_dtypes: DTypes,
     /// The dims of the outputs after the first.
     pub more_outputs: Vec<Vec<usize>>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// Floating-point operations, if given.
     pub flops: Option<u64>,

@@ -83,7 +83,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How it ended.
+    /// The outcome.
     pub fn outcome(&self) -> Outcome {
         match self.0 {
             Held::Owned(entry) => entry.outcome,
@@ -91,7 +91,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How long it took, in microseconds.
+    /// The duration, in microseconds.
     pub fn duration_us(&self) -> f64 {
         match self.0 {
             Held::Owned(entry) => entry.duration_us,
@@ -99,7 +99,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How long it took, in nanoseconds; 0 for a duration that is NaN or below zero.
+    /// The duration, in nanoseconds; 0 for a duration that is NaN or below zero.
     #[inline]
     pub fn duration_ns(&self) -> u64 {
         match self.0 {
@@ -114,7 +114,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     #[inline]
     pub fn start_ns(&self) -> Option<i64> {
         match self.0 {
@@ -123,7 +123,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// When it ended, in nanoseconds since the trace began.
+    /// The end, in nanoseconds since the trace began.
     #[inline]
     pub fn end_ns(&self) -> Option<i64> {
         match self.0 {

@@ -22,7 +22,7 @@ pub(crate) struct LineUp {
     pub(crate) clocks: Vec<ClockMap>,
     /// The method by which it was found, for the metadata.
     pub(crate) how: String,
-    /// The start of the merged trace by the wall clock, where it is known.
+    /// The start of the merged trace by the wall clock, if it is known.
     pub(crate) start_unix_ns: Option<i64>,
     /// Facts about the clock of each trace, for the metadata of its ranks.
     pub(crate) facts: Vec<Vec<(&'static str, String)>>,
@@ -151,7 +151,7 @@ fn ranks_of(traces: &[TraceStore]) -> Result<Vec<Option<u32>>, TraceError> {
         .collect()
 }
 
-/// The earliest start by the wall clock and all starts, where all traces have it and differ by at most a day.
+/// The earliest start by the wall clock and all starts, if all traces have it and differ by at most a day.
 fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
     let starts: Option<Vec<i64>> = traces
         .iter()

@@ -15,7 +15,7 @@ use std::str::FromStr;
 pub struct Pause {
     /// The reason.
     pub kind: PauseKind,
-    /// When the pause began, in nanoseconds since the entry began.
+    /// The start, in nanoseconds since the entry began.
     pub start_ns: u64,
     /// Its length, in nanoseconds.
     pub length_ns: u64,

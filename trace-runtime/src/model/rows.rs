@@ -22,13 +22,13 @@ pub struct NewRow {
     pub signature: SignatureIndex,
     /// The thread it ran on.
     pub thread: ThreadIndex,
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// How long it took, in nanoseconds.
+    /// The duration, in nanoseconds.
     pub duration_ns: u64,
     /// The index of its parent.
     pub parent: Option<usize>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 

@@ -20,9 +20,9 @@ use std::fmt;
 pub struct RuntimeCall<'a> {
     /// The function's name.
     pub name: &'a str,
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// How long it took, in nanoseconds.
+    /// The duration, in nanoseconds.
     pub duration_ns: u64,
     /// The host thread that made it.
     pub thread: Option<u64>,
@@ -85,7 +85,7 @@ impl<'a> RuntimeCall<'a> {
         self
     }
 
-    /// When it ended, in nanoseconds since the trace began.
+    /// The end, in nanoseconds since the trace began.
     pub fn end_ns(&self) -> i64 {
         self.start_ns.saturating_add_unsigned(self.duration_ns)
     }

@@ -13,13 +13,13 @@ use super::json_struct::json_struct;
 pub struct TraceStep {
     /// The number of the step, as the program counts them. Ranks count the same steps with the same numbers.
     pub number: u64,
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// When it ended, in nanoseconds since the trace began; never before `start_ns`.
+    /// The end, in nanoseconds since the trace began; never before `start_ns`.
     pub end_ns: i64,
-    /// The rank whose step it is; `None` where the trace has no ranks.
+    /// The rank whose step it is; `None` if the trace has no ranks.
     pub rank: Option<u32>,
-    /// The thread that marked the step, where that is known. The step covers all threads of its rank.
+    /// The thread that marked the step, if that is known. The step covers all threads of its rank.
     pub thread: Option<u64>,
 }
 

@@ -60,7 +60,7 @@ pub trait TraceView: sealed::Sealed {
     /// position in [`runtime_calls`](Self::runtime_calls).
     fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_>;
 
-    /// The steps of the program's loop, earliest first; empty where it marked none.
+    /// The steps of the program's loop, earliest first; empty if it marked none.
     fn steps(&self) -> &[TraceStep];
 }
 

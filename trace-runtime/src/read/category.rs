@@ -69,7 +69,7 @@ impl Category {
     }
 }
 
-/// The family of a device, where the category of a row gives it.
+/// The family of a device, if the category of a row gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Vendor {
     /// The family of all devices of the trace that have only a number.

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 pub(super) struct Devices {
     /// The family of devices that have only a number.
     family: &'static str,
-    /// From the number in kernels to that in memory events, where they differ.
+    /// From the number in kernels to that in memory events, if they differ.
     renumbered: HashMap<u32, u32>,
 }
 

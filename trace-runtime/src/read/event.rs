@@ -70,7 +70,7 @@ pub(super) enum Field {
     // The last fact.
     /// Of a collective: its number within its process group.
     Sequence,
-    /// The number of the step that the event is in, where events carry it.
+    /// The number of the step that the event is in, if events carry it.
     InStep,
     Correlation,
     /// Of a wait for an event: the stream that recorded it, and the correlation of the call that did.
@@ -92,7 +92,7 @@ pub(super) enum Field {
     End,
 }
 
-/// How the value after a phrase is read.
+/// The way in which the value after a phrase is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
     /// There is none: the event has ended.
@@ -180,7 +180,7 @@ impl Field {
 }
 
 impl Field {
-    /// How its value is read.
+    /// The way in which its value is read.
     #[inline]
     pub(super) fn reads(self) -> Reads {
         match self {

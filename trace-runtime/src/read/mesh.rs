@@ -59,7 +59,7 @@ impl Mesh {
         u32::try_from(rank).ok()
     }
 
-    /// For each rank its coordinates as text, and its pipeline stage where there is one.
+    /// For each rank its coordinates as text, and its pipeline stage if there is one.
     pub(super) fn facts(&self) -> impl Iterator<Item = (u32, String, Option<String>)> {
         (0..).zip(&self.ranks).map(|(rank, row)| {
             let text: Vec<String> = row

@@ -209,7 +209,7 @@ struct Sweep {
     places: Places,
     threads: Vec<ThreadIndex>,
     signatures: Vec<SignatureIndex>,
-    /// The same for ops on rows for communication; empty where there are none.
+    /// The same for ops on rows for communication; empty if there are none.
     on_communication: Vec<SignatureIndex>,
     /// By lane.
     for_communication: Vec<bool>,

@@ -18,7 +18,7 @@ use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// How a file is split.
+/// The sizes of the parts of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Split {
     /// The number of events that are read in order before further threads are used. Smaller files are read in two

@@ -15,7 +15,7 @@ use std::thread;
 /// Reads traces, keeping more of them than [`open`](super::open) does.
 ///
 /// Interpreter frames and calls into a device's runtime overlap the ops around them, so they are not entries
-/// where a trace has ops, unless asked for here. Runtime calls are always available from
+/// if a trace has ops, unless asked for here. Runtime calls are always available from
 /// [`TraceView::runtime_calls`](crate::TraceView::runtime_calls); frames are left out and counted.
 ///
 /// ```
@@ -87,7 +87,7 @@ impl Reader {
 
     /// Reads a Chrome trace on up to `threads` threads beside the one that reads the file, at most 8. With 0, the
     /// default, a trace of more than 100,000 events is read on all cores. The trace is the same with any number. Use 1
-    /// where several files are read at once.
+    /// if several files are read at once.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Reader {
         self.threads = threads;

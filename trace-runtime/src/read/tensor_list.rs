@@ -10,7 +10,7 @@ const LIST_DEPTH: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct TensorList {
     dims: Vec<usize>,
-    /// Where the dims of each tensor end, and its element type.
+    /// The end of the dims of each tensor, and its element type.
     ends: Vec<(usize, DType)>,
 }
 

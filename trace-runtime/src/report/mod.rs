@@ -75,7 +75,7 @@ pub struct Report {
     pub entries: usize,
     /// Number of threads with entries.
     pub threads: usize,
-    /// Number of ranks; 0 where ranks are unknown.
+    /// Number of ranks; 0 if ranks are unknown.
     pub ranks: usize,
     /// Time spent in ops: every op's self time added up.
     pub total_ns: u64,
@@ -85,19 +85,19 @@ pub struct Report {
     pub dropped: u64,
     /// Entries that sampling left out.
     pub sampled_out: u64,
-    /// Cost of recording one op in nanoseconds, where measured.
+    /// Cost of recording one op in nanoseconds, if measured.
     pub overhead_ns: Option<u64>,
     /// A row for each op.
     pub ops: Vec<OpRow>,
     /// A row for each op and input shapes.
     pub shapes: Vec<OpRow>,
-    /// Time by category of work: of the accelerators where there are any, else of the host.
+    /// Time by category of work: of the accelerators if there are any, else of the host.
     pub categories: Vec<CategoryTime>,
     /// Device time whose launch is unknown, so that no host op has it.
     pub unattributed_device_ns: u64,
     /// The filter of the tables, if there is one.
     pub filter: Option<OpFilter>,
-    /// The steps of the program's loop; empty where it marked none.
+    /// The steps of the program's loop; empty if it marked none.
     pub steps: StepTable,
     /// The work of each rank in each step; empty without several ranks and steps.
     pub rank_steps: Heatmap,
@@ -122,7 +122,7 @@ pub struct Report {
     pub outcomes: Vec<OpOutcomes>,
     /// Ops too short to trust.
     pub untrusted: Vec<UntrustedOp>,
-    /// The machine's peaks, where known.
+    /// The machine's peaks, if known.
     pub peaks: Option<MachinePeaks>,
     /// Ops against those peaks.
     pub roofline: Vec<RooflinePoint>,
@@ -357,7 +357,7 @@ impl TraceStore {
     }
 }
 
-/// The work of each rank in each step, where there are several of both.
+/// The work of each rank in each step, if there are several of both.
 fn rank_steps<T: TraceView + ?Sized>(
     model: &CausalModel<'_, T>,
     ranks: usize,

@@ -41,7 +41,7 @@ impl Counts {
     }
 }
 
-/// Written by one thread, read by any. What changes with every block is in the first cache line.
+/// Written by one thread, read by any. The counters that change with every block are in the first cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct ContextCounters {

@@ -47,7 +47,7 @@ pub(super) const NO_OP: OpenOp = OpenOp {
     blocks_before: 0,
 };
 
-/// How an op of the recorder takes part.
+/// An op of the recorder that memory is charged to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Entered {
     /// The signature of the op and its inputs; none if there was no memory for it.

@@ -18,7 +18,7 @@ use crate::engine::state;
 use crate::site_name::SiteName;
 use crate::{Outcome, PauseKind};
 
-/// What the short path of a begin finds about a site.
+/// The result of looking up a site on the short path.
 enum Look {
     Known(Latest),
     /// The session's filter leaves the op out.

@@ -1,4 +1,4 @@
-//! Which op memory is charged to, while a session records the heap.
+//! Finds the op that memory is charged to, while a session records the heap.
 
 use super::{OpId, Recorder};
 use crate::engine::heap::{self, Entered};
@@ -34,10 +34,10 @@ impl Recorder {
             .is_some_and(|shared| shared.records_heap.load(Ordering::Relaxed))
     }
 
-    /// Charges what the thread allocates to the ops that are open now.
+    /// Charges the memory that the thread allocates to the ops that are open now.
     pub(crate) fn enter_heap(&mut self) {
         if self.is_its_own() {
-            // What it records is inside an op of the session's recorder, if that has one.
+            // Memory is charged to the ops of the session's recorder, not to those of a separate one.
             return;
         }
         if !self.has_heap() {

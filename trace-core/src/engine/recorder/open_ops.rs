@@ -60,7 +60,7 @@ pub(crate) struct OpenOps {
     /// Index of the innermost op. With 32 bits, adding to it cannot overflow an index: one comparison is enough.
     innermost: Cell<u32>,
     ops: Vec<OpenOp>,
-    /// Where they are published, if the session outlives the process.
+    /// The slot in which they are published, if the recording is in a file.
     slot: Option<OpenSlot>,
 }
 

@@ -107,7 +107,7 @@ impl Recorder {
     }
 }
 
-/// The link before [`Recorder::link`], and where that is among the open ops.
+/// The link before [`Recorder::link`], and the index of the new one among the open ops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Linked {
     index: usize,

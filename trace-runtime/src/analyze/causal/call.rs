@@ -12,7 +12,7 @@ use std::collections::HashMap;
 pub(super) struct Call {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// The host lane that made it; [`NONE`] where that is not a lane.
+    /// The host lane that made it; [`NONE`] if that is not a lane.
     pub(super) lane: u32,
     pub(super) kind: CallKind,
 }

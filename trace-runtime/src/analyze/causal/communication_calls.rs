@@ -52,7 +52,7 @@ impl CollectiveKind {
 /// The kind of a call of communication, and its partners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallKind {
-    /// The number of its process group where the ranks of that are known.
+    /// The kind, and the number of the process group if its ranks are known.
     Collective(CollectiveKind, Option<u32>),
     /// To the other rank, with a tag.
     Send(u32, Option<u32>),
@@ -62,7 +62,7 @@ pub(crate) enum CallKind {
 /// A process group of the job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ProcessGroup {
-    /// Empty where the trace does not name it.
+    /// Empty if the trace does not name it.
     pub(crate) name: String,
     pub(crate) ranks: Vec<u32>,
 }

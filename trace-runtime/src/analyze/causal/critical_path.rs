@@ -103,9 +103,9 @@ pub struct PathStep {
     pub step: Option<usize>,
     /// True if it ran on a device other than the host.
     pub on_device: bool,
-    /// When the path enters it.
+    /// The time at which the path enters it, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// How long the path runs through it.
+    /// The time that the path spends in it, in nanoseconds.
     pub ns: u64,
     /// The time since the piece before it.
     pub gap_ns: u64,
@@ -119,7 +119,7 @@ json_struct!(PathStep {
 });
 
 impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
-    /// The critical path; empty where no entry has a start.
+    /// The critical path; empty if no entry has a start.
     pub fn critical_path(&self) -> CriticalPath {
         let mut path = CriticalPath {
             span_ns: self.last_end.abs_diff(self.first_start),

@@ -71,7 +71,7 @@ pub struct DeviceIdle {
     pub idle_ns: u64,
     /// The causes that have any time, longest first.
     pub causes: Vec<IdleCause>,
-    /// The same for each of its streams, within the stream's own span. Empty where its work is recorded on host
+    /// The same for each of its streams, within the stream's own span. Empty if its work is recorded on host
     /// threads.
     pub streams: Vec<StreamIdle>,
 }
@@ -134,7 +134,7 @@ impl IdleCause {
     pub const MOST_OPS: usize = 8;
 }
 
-/// When a device was idle, by class.
+/// The times at which a device was idle, by class.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct IdleTimes {
     /// The rank it belongs to.

@@ -199,7 +199,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         causes
     }
 
-    /// The launch of a device entry, where it is known.
+    /// The launch of a device entry, if it is known.
     fn launch_of(&self, entry: u32, start: i64) -> Option<LaunchPoint> {
         let lane = self.model.lanes.of_entry(entry as usize)?;
         let work = self.model.work.lane(lane)?.of_entry(entry, start)?;

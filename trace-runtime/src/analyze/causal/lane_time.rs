@@ -1,4 +1,4 @@
-//! How each lane spent its time.
+//! The working, waiting and other time of each lane.
 
 use super::CausalModel;
 use super::lane::LaneKind;
@@ -9,7 +9,7 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
-/// How a host thread or a stream spent its time.
+/// The working, waiting and other time of a host thread or a stream.
 ///
 /// `working_ns + waiting_ns + outside_ns = span_ns`. Async ops are in [`TaskTime`](crate::analyze::TaskTime).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,7 +19,7 @@ pub struct LaneTime {
     pub rank: Option<u32>,
     /// The number of the thread or stream in the trace.
     pub thread: Option<u64>,
-    /// Its name, `thread 7` where it has none.
+    /// Its name, `thread 7` if it has none.
     pub name: String,
     /// `host` or `device`.
     pub kind: String,
@@ -64,7 +64,7 @@ json_struct!(LaneWait {
 });
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// How each host thread and each stream spent its time, hosts first, in the order in which they began.
+    /// The working, waiting and other time of each host thread and stream: hosts first, in the order in which they began.
     pub fn lanes(&self) -> Vec<LaneTime> {
         let mut times: Vec<LaneTime> = Vec::new();
         for kind in [LaneKind::Host, LaneKind::Device] {

@@ -1,4 +1,4 @@
-//! When two ranks last met.
+//! Finds the last meeting of two ranks.
 
 use super::CausalModel;
 use super::rank::RankWait;

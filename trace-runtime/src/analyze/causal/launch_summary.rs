@@ -1,4 +1,4 @@
-//! How the host feeds each device: launch delays, short kernels, length of the queue.
+//! The launches of each device: delays, short kernels, length of the queue.
 
 use super::CausalModel;
 use super::lane::LaneKind;
@@ -8,7 +8,7 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::{BTreeMap, HashSet};
 
-/// How the launches of one device went. Only work whose runtime call is known counts.
+/// Figures of the launches of one device. Only work whose runtime call is known counts.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct LaunchSummary {
@@ -69,7 +69,7 @@ impl LaunchSummary {
 }
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// How the launches of each device went, by rank and device.
+    /// Figures of the launches of each device, by rank and device.
     pub fn launches(&self) -> Vec<LaunchSummary> {
         let mut devices: BTreeMap<(Option<u32>, &str), Sum> = BTreeMap::new();
         for number in self.lanes.numbers(LaneKind::Device) {

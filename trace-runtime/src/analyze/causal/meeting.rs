@@ -33,7 +33,7 @@ pub(in crate::analyze) enum MeetingClass {
 #[derive(Debug, Clone)]
 pub(in crate::analyze) struct Meeting {
     pub(in crate::analyze) class: MeetingClass,
-    /// The entry of the root, where the class has one.
+    /// The entry of the root, if the class has one.
     pub(super) root: Option<u32>,
     /// The entries, one or more for each rank; of a message the send, then the receive.
     pub(in crate::analyze) entries: Box<[u32]>,
@@ -56,7 +56,7 @@ pub(in crate::analyze) struct Meetings {
     pub(super) without_root: usize,
     /// Messages whose other side was found by its times.
     pub(super) by_time: usize,
-    /// Where ranks wait for calls that do not block.
+    /// The ops in which ranks wait for calls that do not block.
     pub(in crate::analyze) completions: Completions,
 }
 
@@ -84,7 +84,7 @@ impl Meetings {
         found
     }
 
-    /// What the trace lacks for a full matching, a sentence each.
+    /// The facts that the trace lacks for a complete matching, one sentence each.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         [
             (
@@ -330,7 +330,7 @@ struct Half<'a> {
     group: &'a str,
     tag: &'a str,
     sequence: Option<u64>,
-    /// The name of the op without the part that names the side; only where there is no peer.
+    /// The name of the op without the part that names the side; only if there is no peer.
     channel: String,
 }
 

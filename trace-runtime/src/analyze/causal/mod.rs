@@ -54,7 +54,7 @@ pub use rank::WaitClass;
 pub use rank_time::RankTime;
 pub use task_time::{TaskTime, task_times};
 pub use wait_state::{Blame, WaitState, WaitStates, WaitSum};
-pub use what_if::{Heatmap, JobTime, Part, Scenario, Slowdown, Usual, WhatIf};
+pub use what_if::{Heatmap, JobTime, Scenario, Slowdown, SlowdownPart, Usual, WhatIf};
 
 use super::forest::NONE;
 use super::own_time::TaskTimes;
@@ -248,7 +248,7 @@ pub fn critical_path<T: TraceView + ?Sized>(trace: &T) -> CriticalPath {
     CausalModel::new(trace).critical_path()
 }
 
-/// The first start and the last end of all entries and pieces; zeros where there are none.
+/// The first start and the last end of all entries and pieces; zeros if there are none.
 fn span<T: TraceView + ?Sized>(trace: &T, pieces: &[Vec<Piece>]) -> (i64, i64) {
     let entries = trace
         .views()

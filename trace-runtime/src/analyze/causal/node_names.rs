@@ -14,7 +14,7 @@ pub(super) const NO_NAME: u32 = 0;
 pub(super) struct NodeNames<'a> {
     names: Vec<&'a str>,
     numbers: HashMap<&'a str, u32>,
-    /// The number of the name of each signature; [`NONE`] where it is not known yet.
+    /// The number of the name of each signature; [`NONE`] if it is not known yet.
     by_signature: Vec<u32>,
 }
 

@@ -11,7 +11,7 @@ use crate::model::{OpKind, RuntimeCall, TraceView};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// What a call into a runtime does to the threads and streams around it.
+/// The effect of a runtime call on threads and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallKind {
     /// The caller waits until all streams of the device are done.

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Work that an op handed to another thread, or that a task ran on one.
 ///
-/// Where the work ended before the op did, the op waits for it whenever nothing else runs in it.
+/// If the work ended before the op did, the op waits for it whenever nothing else runs in it.
 pub(super) fn handoffs<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, found: &mut Found) {
     for (index, view) in trace.views().enumerate() {
         let Some(lane) = lanes.of_entry(index) else {

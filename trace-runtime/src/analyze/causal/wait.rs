@@ -39,7 +39,7 @@ pub(super) struct Wait {
 
 /// Marks the pieces of each lane that are waiting, and splits those that are so in part.
 ///
-/// Where two waits for the same pieces overlap, the one that began first counts. Waits keep their index.
+/// If two waits for the same pieces overlap, the one that began first counts. Waits keep their index.
 pub(super) fn mark(lanes: &mut [Vec<Piece>], waits: &[Wait]) {
     let mut order: Vec<u32> = (0..waits.len() as u32).collect();
     order.sort_by_key(|&wait| {

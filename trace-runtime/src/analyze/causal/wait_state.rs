@@ -19,7 +19,7 @@ pub struct WaitStates {
     pub sums: Vec<WaitSum>,
     /// The ops that others waited for, longest first; their times add up to `total_ns`.
     pub blames: Vec<Blame>,
-    /// How each rank spent its time.
+    /// The working, waiting and idle time of each rank.
     pub ranks: Vec<RankTime>,
     /// Sends and receives whose other side is not in the trace.
     pub unmatched_messages: usize,
@@ -82,9 +82,9 @@ pub struct WaitState {
     pub step: usize,
     /// The op that waited.
     pub operation: String,
-    /// When the wait began.
+    /// The start of the wait, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// How long it was.
+    /// Its length, in nanoseconds.
     pub ns: u64,
     /// The rank that was late.
     pub late_rank: u32,

@@ -6,12 +6,12 @@ use crate::analyze::forest::NONE;
 use crate::analyze::nesting::parent_index;
 use crate::model::{EntryView, TraceView};
 
-/// When and where a piece of device work was launched.
+/// The launch of a piece of device work: its lane and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LaunchPoint {
     /// The host lane that launched it.
     pub(super) lane: u32,
-    /// The number of the runtime call; [`NONE`] where only the op that made it is known.
+    /// The number of the runtime call; [`NONE`] if only the op that made it is known.
     pub(super) call: u32,
     pub(super) start: i64,
     pub(super) end: i64,
@@ -154,7 +154,7 @@ impl DeviceWork {
     }
 }
 
-/// The op on a host lane that launched an entry, where no runtime call is known.
+/// The op on a host lane that launched an entry, if no runtime call is known.
 fn launching_op<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,

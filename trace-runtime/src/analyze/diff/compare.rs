@@ -16,7 +16,7 @@ pub struct DiffSettings {
     pub threshold: f64,
     /// Ops with a smaller share of the total, before and after, are not tested; 0.02 by default.
     pub min_weight: f64,
-    /// How the runs were made.
+    /// The order in which the runs were made; [`Design::Groups`] by default.
     pub design: Design,
 }
 

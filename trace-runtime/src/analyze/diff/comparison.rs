@@ -141,7 +141,7 @@ impl<'a> Comparison<'a> {
         ]);
     }
 
-    /// The change of a metric that the ops have in common; 0 for calls, and where there are too few ops.
+    /// The change of a metric that the ops have in common; 0 for calls, and if there are too few ops.
     pub(super) fn common_change(&self, metric: Metric) -> f64 {
         self.common.get(&metric).copied().unwrap_or_default()
     }

@@ -146,7 +146,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// A metric in each run, per unit where it adds up; `None` in a run that does not have the item.
+    /// A metric in each run, per unit if it adds up; `None` in a run that does not have the item.
     pub(super) fn values(&self, metric: Metric) -> impl Iterator<Item = Option<f64>> {
         self.runs.iter().map(move |figures| {
             figures.map(|of| match metric {

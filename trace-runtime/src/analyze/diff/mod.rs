@@ -14,7 +14,7 @@
 //!
 //! **What is tested**, for the total, every op and every op × shapes that weighs enough:
 //! - *quiet time*: calls × the mean of the faster half of the calls, which other programs rarely disturb. It varies by
-//!   one to five percent between runs even on a busy machine. It finds slower code. A percentile would jump where the
+//!   one to five percent between runs even on a busy machine. It finds slower code. A percentile would jump if the
 //!   calls of an op are a mixture of short and long ones.
 //! - *calls*: it finds ops that are called more often.
 //! - *time*: the self time. It finds tails: calls that are slow once in a while.
@@ -113,6 +113,6 @@ pub use noise::Design;
 pub use run_group::RunGroup;
 pub use run_summary::{RowFigures, RowSummary, RunSummary};
 pub use trace_diff::{
-    DiffRow, Evidence, LONG_CALLS, Method, OUTSIDE, OVERLAP, TotalChange, TraceDiff,
+    DiffMethod, DiffRow, Evidence, LONG_CALLS, OUTSIDE, OVERLAP, TotalChange, TraceDiff,
 };
 pub use verdict::Verdict;

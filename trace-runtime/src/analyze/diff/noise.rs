@@ -7,7 +7,7 @@ use super::item::Metric;
 use super::shared_variance::SharedVariance;
 use super::statistics::{critical, mean, squares, upper_tail};
 
-/// How the runs were made.
+/// The order in which the runs of two sides were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Design {
     /// All runs of one side, then all of the other, or at times that are not known. The machine may have changed in
@@ -227,7 +227,7 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// The change, where it and its specific part agree on the direction: the smaller of the two. Else 0.
+    /// The change, if it and its specific part agree on the direction: the smaller of the two. Else 0.
     pub(super) fn size(&self) -> f64 {
         if self.change.signum() == self.specific.signum() {
             self.change

@@ -5,7 +5,7 @@ use super::item::{Item, Kind, Metric};
 use super::noise::Design;
 use super::run_summary::RunSummary;
 use super::testing::{QUIET_LEVEL, TIME_LEVEL, TOTAL_LEVEL};
-use super::trace_diff::{DiffRow, Evidence, Method, OUTSIDE};
+use super::trace_diff::{DiffMethod, DiffRow, Evidence, OUTSIDE};
 use super::verdict::Verdict;
 
 /// With one run a side, an op must change the total by this share to be called slower or faster: the addresses of its data
@@ -144,10 +144,10 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    pub(super) fn method(&self, common: f64) -> Method {
+    pub(super) fn method(&self, common: f64) -> DiffMethod {
         let per_step = self.all_runs().any(|run| run.steps > 0);
         let elapsed = self.all_runs().all(|run| run.elapsed);
-        Method {
+        DiffMethod {
             runs: (self.runs.before, self.runs.after),
             pairs: self.runs.design == Design::Pairs,
             per: if per_step { "step" } else { "run" }.to_owned(),

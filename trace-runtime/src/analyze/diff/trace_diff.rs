@@ -127,10 +127,10 @@ json_struct!(DiffRow {
     optional: [input_shapes, accelerator, quiet_ns, p50_ns, p95_ns, max_ns],
 });
 
-/// How a comparison was made.
+/// The method of a comparison: its runs, units and limits.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Method {
+pub struct DiffMethod {
     /// Runs before and after.
     pub runs: (usize, usize),
     /// True if the two sides took turns.
@@ -149,7 +149,7 @@ pub struct Method {
     pub description: String,
 }
 
-json_struct!(Method {
+json_struct!(DiffMethod {
     required: [
         runs,
         pairs,
@@ -167,8 +167,8 @@ json_struct!(Method {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct TraceDiff {
-    /// How the comparison was made.
-    pub method: Method,
+    /// The method of the comparison.
+    pub method: DiffMethod,
     /// The change of the total.
     pub total: TotalChange,
     /// Each op with the same input shapes, [`OUTSIDE`], [`OVERLAP`] and [`LONG_CALLS`], largest change first. Their changes add up to

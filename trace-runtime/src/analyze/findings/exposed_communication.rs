@@ -63,7 +63,7 @@ pub(crate) struct Exposed {
     total_ns: u64,
     /// By op, longest first. If ops run at the same time, each has that time.
     by_op: Vec<(String, u64)>,
-    /// The collective that every execution of an op belongs to, where the trace names it: kernels of different
+    /// The collective that every execution of an op belongs to, if the trace names it: kernels of different
     /// collectives can have one name.
     collectives: HashMap<String, String>,
 }

@@ -69,7 +69,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) caused: Vec<CausedWaits>,
     /// The pipeline stage of each rank that has one.
     pub(crate) stages: BTreeMap<u32, String>,
-    /// The work of each rank without communication, where ranks have stages.
+    /// The work of each rank without communication, if ranks have stages.
     pub(crate) rank_work: BTreeMap<u32, u64>,
     /// Host ops of the kind `io`.
     input_ops: HashSet<String>,
@@ -221,7 +221,7 @@ impl<'a> Facts<'a> {
         mean(busy.saturating_sum(), self.idle.len())
     }
 
-    /// A name for a sentence: its short form, cut at the end where it is still long.
+    /// A name for a sentence: its short form, cut at the end if it is still long.
     pub(crate) fn name(&self, name: &str) -> String {
         let short = self.names.get(name);
         if short.chars().count() <= LONGEST_NAME {
@@ -232,7 +232,7 @@ impl<'a> Facts<'a> {
         cut
     }
 
-    /// `name (31 %)`, with the shapes of an op where the part has them.
+    /// `name (31 %)`, with the shapes of an op if the part has them.
     pub(crate) fn part_text(&self, part: &FindingPart) -> String {
         let dims = shapes(part.input_shapes.as_deref().unwrap_or(&[]));
         let space = if dims.is_empty() { "" } else { " " };

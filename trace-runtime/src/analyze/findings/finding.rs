@@ -215,7 +215,7 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The op, device, rank, category or step that it is about, by its full name.
     pub subject: String,
-    /// Time that it takes, in nanoseconds; the mean over devices or ranks where there are several.
+    /// Time that it takes, in nanoseconds; the mean over devices or ranks if there are several.
     pub cost_ns: u64,
     /// That time as a share of the whole.
     pub share: f64,
@@ -242,7 +242,7 @@ json_struct!(Finding {
 pub struct FindingPart {
     /// The op, kernel or device, by its full name.
     pub name: String,
-    /// The dims of its inputs, where the part is an op with these shapes.
+    /// The dims of its inputs, if the part is an op with these shapes.
     pub input_shapes: Option<Vec<Vec<usize>>>,
     /// Its time in nanoseconds.
     pub ns: u64,

@@ -64,7 +64,7 @@ const RULES: [Rule; 17] = [
 
 /// The causes of lost time in a trace, those with the largest possible saving first.
 ///
-/// [`Report::findings`](crate::report::Report) has the same list; use this where the tables of a report
+/// [`Report::findings`](crate::report::Report) has the same list; use this if the tables of a report
 /// are not needed.
 pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
     let structure = Structure::of(trace);

@@ -45,7 +45,7 @@ pub struct MemoryHolder {
     pub input_shapes: Vec<Vec<usize>>,
     /// The bytes it held.
     pub bytes: u64,
-    /// The number of blocks; 0 where it is not known.
+    /// The number of blocks; 0 if it is not known.
     pub blocks: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::analyze::flamegraph::escape;
 use crate::model::{TraceView, memory_contexts};
 use std::collections::BTreeMap;
 
-/// Which bytes a flame graph of memory shows.
+/// The bytes that a flame graph of memory shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryWeight {

@@ -20,7 +20,7 @@ struct Block {
     taken_ns: u64,
     /// The time for which it was live; `None` if it was not freed.
     live_ns: Option<u64>,
-    /// Below zero where the memory of an op shrank and its blocks are not known.
+    /// Below zero if the memory of an op shrank and its blocks are not known.
     bytes: i64,
     /// The number of the op that took it, with its inputs.
     owner: u32,

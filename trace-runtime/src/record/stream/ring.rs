@@ -32,7 +32,7 @@ pub(super) struct Ring {
     region: Arc<dyn Region>,
     file_header: FileHeader,
     when_full: WhenFull,
-    places: Mutex<Places>,
+    places: Mutex<BlockLists>,
     /// A copy of the number of free blocks that can be read without the lock.
     free: AtomicUsize,
     next_sequence: AtomicU64,
@@ -44,7 +44,7 @@ pub(super) struct Ring {
 }
 
 #[derive(Debug)]
-struct Places {
+struct BlockLists {
     /// The block on top was freed last: its pages are in the cache.
     free: Vec<u32>,
     /// In the order in which they were sealed.
@@ -78,7 +78,7 @@ impl Ring {
             mapping,
             file_header,
             when_full,
-            places: Mutex::new(Places {
+            places: Mutex::new(BlockLists {
                 free: (0..blocks).rev().collect(),
                 sealed: VecDeque::new(),
                 free_slots: (0..file_header.slots as u32).rev().collect(),
@@ -240,7 +240,7 @@ impl Ring {
         Block::in_region(&self.region, first..first + SLOT_BYTES / 8, SLOT_ROWS)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Places> {
+    fn lock(&self) -> MutexGuard<'_, BlockLists> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

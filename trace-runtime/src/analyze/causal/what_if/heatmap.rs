@@ -22,9 +22,9 @@ pub struct Heatmap {
     /// The ranks, one row each.
     pub ranks: Vec<u32>,
     /// The number of the first step of each column: one column for each step, or for several of a loop with more than
-    /// 512 steps. Empty where the trace has no steps, which is one column then.
+    /// 512 steps. Empty if the trace has no steps, which is one column then.
     pub steps: Vec<u64>,
-    /// By rank, then by step; 0 where a rank did nothing.
+    /// By rank, then by step; 0 if a rank did nothing.
     pub cells: Vec<Vec<f64>>,
 }
 
@@ -37,7 +37,7 @@ json_struct!(Heatmap {
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// The work of each rank in each step, compared with the other ranks. Empty where the trace has no ranks.
+    /// The work of each rank in each step, compared with the other ranks. Empty if the trace has no ranks.
     pub fn heatmap(&self) -> Heatmap {
         let ranks: BTreeSet<u32> = self.lanes.all.iter().filter_map(|lane| lane.rank).collect();
         let ranks: Vec<u32> = ranks.into_iter().collect();
@@ -113,7 +113,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
 }
 
 impl Heatmap {
-    /// One line per rank, with at most `width` columns for the steps: where there are more, several share one column
+    /// One line per rank, with at most `width` columns for the steps: if there are more, several share one column
     /// and the largest counts. The last number is the rank's mean.
     pub fn to_text(&self, width: usize) -> String {
         let digits = self

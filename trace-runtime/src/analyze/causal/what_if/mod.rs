@@ -10,7 +10,7 @@ mod slowdown;
 pub use heatmap::Heatmap;
 pub use peers::Usual;
 pub use scenario::Scenario;
-pub use slowdown::{Part, Slowdown};
+pub use slowdown::{Slowdown, SlowdownPart};
 
 use super::CausalModel;
 use crate::analyze::forest::NONE;
@@ -55,7 +55,7 @@ pub struct WhatIf<'m, T: ?Sized> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct JobTime {
-    /// The time of all steps together; from the first start to the last end where the trace has no steps.
+    /// The time of all steps together; from the first start to the last end if the trace has no steps.
     pub total_ns: u64,
     /// The number and time of each step: from the end of the one before it, or from its first start if that is later,
     /// until its last end on any rank.

@@ -29,7 +29,7 @@ pub(super) struct Peers {
     /// By entry: the index of its rank in `ranks`.
     pub(super) rank: Vec<u16>,
     pub(super) ranks: Vec<Option<u32>>,
-    /// By entry: the position of its step in `steps`; empty where the trace has no steps.
+    /// By entry: the position of its step in `steps`; empty if the trace has no steps.
     pub(super) step: Vec<u32>,
     /// The numbers of the steps, in the order in which they began.
     pub(super) steps: Vec<u64>,
@@ -159,7 +159,7 @@ impl Peers {
 }
 
 /// For each entry the position of its step, and the numbers of the steps in the order in which they began. Both are empty
-/// where the trace has no steps.
+/// if the trace has no steps.
 pub(super) fn numbered_steps<T: TraceView + ?Sized>(trace: &T) -> (Vec<u32>, Vec<u64>) {
     let steps = trace.steps();
     let mut first: HashMap<u64, i64> = HashMap::new();

@@ -215,7 +215,7 @@ impl Durations for Except<'_> {
 /// The factors of a scenario.
 #[derive(Debug)]
 pub(super) struct Factors {
-    /// By entry; empty where nothing changes.
+    /// By entry; empty if nothing changes.
     work: Vec<f32>,
     /// For the gap before each entry, by that entry; empty if nothing changes.
     gaps: Vec<f32>,

@@ -31,11 +31,11 @@ pub struct Slowdown {
     /// The time of the ideal job.
     pub ideal: JobTime,
     /// By op type, most slowdown first; the largest only.
-    pub ops: Vec<Part>,
+    pub ops: Vec<SlowdownPart>,
     /// By rank, most slowdown first; the largest only.
-    pub ranks: Vec<Part>,
-    /// By pipeline stage, most slowdown first; empty where the trace does not name the stage of each rank.
-    pub stages: Vec<Part>,
+    pub ranks: Vec<SlowdownPart>,
+    /// By pipeline stage, most slowdown first; empty if the trace does not name the stage of each rank.
+    pub stages: Vec<SlowdownPart>,
     /// The cause in one line.
     pub cause: String,
 }
@@ -48,7 +48,7 @@ json_struct!(Slowdown {
 /// A part of a job, and the cost of not taking the usual time.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Part {
+pub struct SlowdownPart {
     /// The op, the rank or the stage.
     pub name: String,
     /// The slowdown if only this part took its recorded time and all others the usual one.
@@ -60,18 +60,18 @@ pub struct Part {
     pub explained: f64,
 }
 
-json_struct!(Part {
+json_struct!(SlowdownPart {
     required: [name, slowdown, cost_ns, explained],
     optional: [],
 });
 
-/// The pipeline stage of a rank, where the metadata has it: `rank.R.stage`.
+/// The pipeline stage of a rank, if the metadata has it: `rank.R.stage`.
 pub(super) fn stage_of<T: TraceView + ?Sized>(trace: &T, rank: u32) -> Option<String> {
     trace.metadata().get(&of_rank(rank, STAGE)).cloned()
 }
 
 impl<T: TraceView + ?Sized> WhatIf<'_, T> {
-    /// How much longer the job takes than the ideal one, by op, rank and stage.
+    /// Compares the job with the ideal one, by op, rank and stage.
     ///
     /// Takes two replays for each op, rank and stage that is listed.
     pub fn slowdown(&self, usual: Usual) -> Slowdown {
@@ -95,7 +95,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
             let without = self.replayed(&fixed).total_ns;
             let cost = i128::from(recorded.total_ns) - i128::from(without);
             let saved = recorded.total_ns.saturating_sub(ideal.total_ns);
-            Part {
+            SlowdownPart {
                 name,
                 slowdown: ratio(alone, ideal.total_ns),
                 cost_ns: i64::try_from(cost).unwrap_or(i64::MAX),
@@ -190,8 +190,8 @@ struct Excess {
     of_ranks: Vec<f64>,
 }
 
-fn sorted(parts: impl Iterator<Item = Part>) -> Vec<Part> {
-    let mut parts: Vec<Part> = parts.collect();
+fn sorted(parts: impl Iterator<Item = SlowdownPart>) -> Vec<SlowdownPart> {
+    let mut parts: Vec<SlowdownPart> = parts.collect();
     parts.sort_by(|a, b| b.slowdown.total_cmp(&a.slowdown));
     parts
 }
@@ -213,7 +213,7 @@ fn cause(found: &Slowdown) -> String {
             found.slowdown
         );
     }
-    let most = |parts: &[Part]| {
+    let most = |parts: &[SlowdownPart]| {
         let most = parts
             .iter()
             .max_by(|a, b| a.explained.total_cmp(&b.explained));
