@@ -97,7 +97,7 @@ fn the_last_ops_are_kept_and_the_others_counted() {
         [(OPS - 1) % 4]
     );
 
-    // It goes on, and any format can be dumped.
+    // It continues, and any format can be dumped.
     slow(&[1.0]);
     session.dump(folder.file("dump.json")).expect("dumped");
     let json = read::open(folder.file("dump.json")).expect("a trace");

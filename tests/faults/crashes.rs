@@ -148,7 +148,7 @@ fn child(how: &str) -> Row {
                     std::hint::black_box(&held);
                 }
             }
-            // The program goes on until the signal ends it.
+            // The program continues until the signal ends it.
             "int" | "int-written" if op == 20_000 => send(me, libc::SIGINT),
             "term" | "term-written" | "handled-written" if op == 20_000 => send(me, libc::SIGTERM),
             "handled-written" if IS_ASKED.load(std::sync::atomic::Ordering::SeqCst) => break,

@@ -34,7 +34,7 @@ fn fork_now() -> libc::pid_t {
     child
 }
 
-/// The exit code of a child; none if it is still running after a minute, when it is killed.
+/// The exit code of a child; `None` if it is still running after a minute, when it is killed.
 #[allow(unsafe_code, reason = "the standard library has no `waitpid`")]
 fn exit_code(child: libc::pid_t) -> Option<i32> {
     for _ in 0..6000 {

@@ -106,7 +106,7 @@ struct Rank {
     builder: TraceStoreBuilder,
     /// On the common clock.
     at: i64,
-    /// When the trace of this rank begins on the common clock.
+    /// The start of this rank's trace on the common clock.
     begins: i64,
     random: u64,
 }

@@ -255,7 +255,7 @@ pub struct BlockCopy {
 }
 
 /// Copies a chunk of a region while its thread may append to it, and while the block may be used for another chunk.
-/// None if it is, or if the block is free.
+/// `None` if it is, or if the block is free.
 pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     let words = block.header();
     let sequence = words[header::SEQUENCE].load(Ordering::Acquire);

@@ -70,7 +70,7 @@ pub fn encode(extra: &RawExtra, most: usize) -> Vec<u64> {
     words
 }
 
-/// The extra at the front of these words, and the words after it. None if they are not an extra.
+/// The extra at the front of these words, and the words after it. `None` if they are not an extra.
 pub fn decode(words: &[u64]) -> Option<(RawExtra, &[u64])> {
     let &first = words.first()?;
     let (own, rest) = words.split_at_checked((first >> 48) as usize)?;

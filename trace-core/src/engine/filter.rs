@@ -49,7 +49,7 @@ impl Filter {
         }
     }
 
-    /// Records only ops whose name fits this pattern, or that of another call of this method.
+    /// Records only ops whose name fits this pattern. If it is called several times, one of the patterns must fit.
     pub fn only(mut self, pattern: impl Into<String>) -> Filter {
         self.only.push(pattern.into());
         self
@@ -61,7 +61,7 @@ impl Filter {
         self
     }
 
-    /// Records only ops of modules that fit this pattern, or that of another call of this method.
+    /// Records only ops of modules that fit this pattern. If it is called several times, one of the patterns must fit.
     pub fn only_module(mut self, pattern: impl Into<String>) -> Filter {
         self.only_modules.push(pattern.into());
         self

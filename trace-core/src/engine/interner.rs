@@ -114,7 +114,7 @@ impl Interner {
         id
     }
 
-    /// The number of this signature, or none if it is new and there is no room for another one. `words` are
+    /// The number of this signature, or `None` if it is new and there is no room for another one. `words` are
     /// headers and dims, without the op. `has_room` is called once, for a new signature, with its number.
     pub fn signature(
         &mut self,

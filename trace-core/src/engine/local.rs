@@ -90,7 +90,7 @@ impl Local {
         }
     }
 
-    /// Runs `f`, which may run any code, on the recorder. None if it is in use.
+    /// Runs `f`, which may run any code, on the recorder. `None` if it is in use.
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
@@ -103,7 +103,7 @@ impl Local {
     }
 }
 
-/// The sink of a recorder that is busy until this is dropped, also if describing panics.
+/// The sink of a recorder that is busy until this is dropped, even if describing panics.
 pub(crate) struct UsedSink<'a> {
     pub(crate) sink: &'a mut TensorSink,
     phase: &'a Cell<Phase>,
@@ -117,7 +117,7 @@ impl Drop for UsedSink<'_> {
     }
 }
 
-/// Ends the use of a recorder, also if that panics.
+/// Ends the use of a recorder, even if that panics.
 struct Choose<'a>(&'a Local);
 
 impl Drop for Choose<'_> {

@@ -181,7 +181,7 @@ fn a_finish_that_does_not_wait_finds_rows_that_are_published() {
                 }
             })
         };
-        // Ops that have ended before the finish are found, sealed or not, while the thread goes on.
+        // Ops that have ended before the finish are found, sealed or not, while the thread continues.
         let before = ended.load(Ordering::Acquire);
         let found = (0..3).filter_map(|place| copy_block(&ring.block(place)));
         let found: Vec<u64> = found.flat_map(|copy| values_of(&copy)).collect();

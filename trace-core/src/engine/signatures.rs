@@ -102,7 +102,7 @@ impl Signatures {
         table.number(KnownOp { label, ..op }, room)
     }
 
-    /// The number of a signature; none when it is new and does not fit.
+    /// The number of a signature; `None` if it is new and does not fit.
     fn intern(&self, words: &[usize], room: &Room) -> Option<u32> {
         let mut table = self.lock();
         let table = &mut *table;
@@ -158,7 +158,7 @@ impl Signatures {
 }
 
 impl Table {
-    /// The number of a string, or none if it is new and does not fit.
+    /// The number of a string, or `None` if it is new and does not fit.
     fn string(&mut self, string: &str, room: &Room) -> Option<u32> {
         match self.interner.find_string(string) {
             Some(known) => Some(known),
@@ -268,7 +268,7 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
 pub(crate) struct KnownSignatures {
     /// Of all signatures, each followed by its [end](Header::end).
     words: Vec<usize>,
-    /// In the order of their words.
+    /// The signatures, in the order of their words.
     known: Vec<Known>,
     /// By op number.
     latest: Vec<Latest>,
@@ -374,7 +374,7 @@ impl KnownSignatures {
         Header(word).ended()
     }
 
-    /// The number of this signature; none when it is new and the session has no room for it.
+    /// The number of this signature; `None` if it is new and the session has no room for it.
     pub(crate) fn number_of(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
         let known = self.index_of(words, shared)?;
         Some(self.known[known as usize].number)
@@ -388,7 +388,7 @@ impl KnownSignatures {
         }
     }
 
-    /// The number of this signature, which becomes the latest of its op; none when it is new and the session
+    /// The number of this signature, which becomes the latest of its op; `None` if it is new and the session
     /// has no room for it.
     pub(crate) fn number(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
         let known = self.index_of(words, shared)?;

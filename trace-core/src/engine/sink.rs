@@ -40,7 +40,7 @@ pub struct TensorSink {
 pub(crate) struct OpWords {
     /// Index of the next word in the known signatures, or [`NOWHERE`].
     pub(crate) at: usize,
-    /// The words of the op on the stack: none if they are those of a known signature.
+    /// The words of the op on the stack; empty if they are those of a known signature.
     base: u32,
     top: u32,
 }
@@ -239,7 +239,7 @@ impl TensorSink {
         self.note_failure(expression::LABEL, message);
     }
 
-    /// The value of an option, or none if its expression panicked.
+    /// The value of an option, or `None` if its expression panicked.
     #[inline]
     fn value<R>(&mut self, expression: &'static str, value: impl FnOnce() -> R) -> Option<R> {
         match failures::catch(value) {
@@ -302,7 +302,7 @@ impl TensorSink {
             .after(words.at.wrapping_sub(self.latest.at))
     }
 
-    /// Ends an op's words: the number of their signature, or none when the session has too many.
+    /// Ends an op's words: the number of their signature, or `None` if the session has too many.
     pub(crate) fn number(&mut self, shared: &Shared) -> Option<u32> {
         match self.known.ends_at(self.at as u32) {
             Some(number) => Some(number),

@@ -12,7 +12,7 @@ use std::fmt;
 ///
 /// No method may record an op or wait for another thread that does.
 pub trait Storage: fmt::Debug + Send + Sync {
-    /// An empty chunk for the thread with this log, or none if there is no room now.
+    /// An empty chunk for the thread with this log, or `None` if there is no room now.
     fn chunk(&self, log: u32) -> Option<Chunk>;
 
     /// The thread that had this chunk appends nothing more to it.
@@ -21,7 +21,7 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Publishes a table entry. If there is no room, it returns false and no row may refer to the entry.
     fn publish(&self, entry: TableEntry<'_>) -> bool;
 
-    /// A block in which the thread with this log publishes its open ops, or none if there are too many threads.
+    /// A block in which the thread with this log publishes its open ops, or `None` if there are too many threads.
     fn open_ops(&self, log: u32) -> Option<(Block, u32)>;
 
     /// Takes back the block at a place that [`open_ops`](Self::open_ops) gave.

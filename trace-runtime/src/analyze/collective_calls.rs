@@ -171,7 +171,7 @@ impl<'a> Participant<'a> {
     }
 }
 
-/// The parts of calls with other ranks; none if the trace has fewer than two ranks.
+/// The parts of calls with other ranks; empty if the trace has fewer than two ranks.
 pub(crate) fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
     let mut rule = CommunicationRule::default();
     let found: Vec<(usize, EntryView<'_>)> = trace

@@ -68,7 +68,7 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// None if there is no file.
+    /// `None` if there is no file.
     pub(crate) fn of(path: &Path) -> Option<FileIdentity> {
         let file = fs::metadata(path).ok()?;
         Some(FileIdentity {

@@ -15,8 +15,8 @@ pub(super) struct TensorList {
 }
 
 impl TensorList {
-    /// From `Input Dims` and `Input type`. An argument that is not a tensor has no dims, as in the text;
-    /// a list of tensors gives one for each. Other text gives the tensors read before it.
+    /// Reads `Input Dims` and `Input type`. An argument that is not a tensor is a tensor without dims, as in the text;
+    /// a list of tensors is one tensor for each element. Reading stops at unexpected text.
     pub(super) fn read(dims: Raw<'_>, types: Raw<'_>) -> TensorList {
         let mut tensors = TensorList::default();
         let mut types = Types(Scanner::new(types.0), None);

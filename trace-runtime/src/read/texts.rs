@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn of_further_parts_the_chosen_ones_count() {
+    fn only_the_chosen_further_parts_count() {
         let mut texts = Texts::default();
         let more = [Raw(b"x"), Raw(b""), Raw(b"y")];
         assert_eq!(texts.id(&[Raw(b"op")], &more, 0b101), 0);

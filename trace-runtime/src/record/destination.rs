@@ -18,7 +18,7 @@ pub(super) struct Destination {
 
 #[derive(Debug)]
 struct Written {
-    /// The file that was there before this session, or that it wrote itself; none if there was no file.
+    /// The file that was there before this session, or that it wrote itself; `None` if there was no file.
     before: Option<FileIdentity>,
     /// The file that this session has written, if another process has the name.
     elsewhere: Option<OutputFile>,

@@ -188,7 +188,7 @@ impl Counters {
         }
     }
 
-    /// None if the thread has none for this context yet.
+    /// `None` if the thread has none for this context yet.
     #[inline]
     pub(super) fn get(&self, context: u16) -> Option<&ContextCounters> {
         let context = usize::from(context);

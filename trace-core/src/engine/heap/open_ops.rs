@@ -50,7 +50,7 @@ pub(super) const NO_OP: OpenOp = OpenOp {
 /// An op of the recorder that memory is charged to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Entered {
-    /// The signature of the op and its inputs; none if there was no memory for it.
+    /// The signature of the op and its inputs; `None` if there was no memory for it.
     Op(Option<u32>),
     /// The context of an op of another thread or task.
     Adopted(u16),

@@ -46,7 +46,7 @@ impl Owner {
         word.store(self.0, Ordering::Relaxed);
     }
 
-    /// Moves the owner out of a word. None if there is none.
+    /// Moves the owner out of a word. `None` if there is none.
     #[inline]
     pub(super) fn take(word: &AtomicU64) -> Option<Owner> {
         let owner = Owner(word.load(Ordering::Relaxed));

@@ -88,7 +88,7 @@ impl Slot {
     }
 }
 
-/// A slot for a thread that joins the recording; none if it is not recorded, or there are too many threads.
+/// A slot for a thread that joins the recording; `None` if it is not recorded, or there are too many threads.
 pub(super) fn slot_for(thread: u64) -> Option<&'static Slot> {
     let session = lock(&SESSION).clone()?;
     if !session.records(thread) {
@@ -205,7 +205,7 @@ pub struct HeapRecord {
     pub sampled_every: u64,
 }
 
-/// Ends recording. None if the heap is not being recorded.
+/// Ends recording. `None` if the heap is not being recorded.
 pub fn finish() -> Option<HeapRecord> {
     thread::as_tracer(|| {
         let session = lock(&SESSION).take()?;

@@ -29,7 +29,7 @@ type Region = [AtomicU64; 2 * HALF];
 /// Static, so that the common path loads one pointer and not two. The pages that are not used take no memory.
 static ROOT: [AtomicPtr<Region>; REGIONS] = [const { AtomicPtr::new(null_mut()) }; REGIONS];
 
-/// The word of the block at this address. None if there is no memory for it, or the address has no word.
+/// The word of the block at this address. `None` if there is no memory for it, or the address has no word.
 #[inline]
 pub(super) fn word_for(address: usize) -> Option<&'static AtomicU64> {
     match region(address) {

@@ -177,7 +177,7 @@ pub(crate) fn freed(on: u32, block: Block, bytes: usize) {
     }
 }
 
-/// Runs `f` on this thread's heap; none if the thread has no part in a recording of the heap.
+/// Runs `f` on this thread's heap. `None` if the thread does not take part in a recording of the heap.
 pub(super) fn with_slot<R>(f: impl FnOnce(&ThreadHeap, &'static Slot) -> R) -> Option<R> {
     HEAP.with(|heap| {
         let was_busy = heap.is_busy.get();

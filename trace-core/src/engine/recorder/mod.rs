@@ -242,7 +242,7 @@ impl Recorder {
         Some(label.unwrap_or(scope))
     }
 
-    /// Lets the inputs of an op describe themselves; none if the op is not recorded.
+    /// Lets the inputs of an op describe themselves; `None` if the op is not recorded.
     fn begin_words(
         &mut self,
         site: Site<impl SiteName>,

@@ -80,7 +80,7 @@ impl OpenOps {
         Some((self.ops.get(index as usize)?, index))
     }
 
-    /// Opens the op in the place of [`next`](Self::next). Its other fields are set by now.
+    /// Opens the op that [`next`](Self::next) returned. The caller has set its other fields.
     #[inline]
     pub(crate) fn open(&self, (op, index): (&OpenOp, u32), id: OpId) {
         op.id.set(id);

@@ -8,7 +8,7 @@ use crate::engine::chunk::Steps;
 /// Suspended ops that are kept: they may never end. If there are more, the oldest are dropped and counted.
 const MOST: usize = 1024;
 
-/// An op that ends after the op around it has ended, or has been left.
+/// An op that is still open although the op around it has ended or was left.
 #[derive(Debug)]
 pub(super) struct Suspended {
     id: OpId,

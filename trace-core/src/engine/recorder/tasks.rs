@@ -73,7 +73,7 @@ impl Recorder {
         self.labels.exchange_sites(&mut self.sites, outer, label);
     }
 
-    /// Describes the inputs of a task that is not on this thread's stack; none when it is not recorded.
+    /// Describes the inputs of a task that is not on this thread's stack; `None` if it is not recorded.
     pub(crate) fn describe_task(
         &mut self,
         site: Site<impl SiteName>,

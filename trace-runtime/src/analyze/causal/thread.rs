@@ -10,9 +10,9 @@ use crate::analyze::nesting::parent_index;
 use crate::model::{EntryView, PauseKind, TraceView};
 use std::collections::{HashMap, HashSet};
 
-/// Work that an op handed to another thread, or that a task ran on one.
+/// Finds work that an op handed to another thread, and the waits for it.
 ///
-/// If the work ended before the op did, the op waits for it whenever nothing else runs in it.
+/// If the work ended before the op did, the op waited for it whenever no other op ran inside the op.
 pub(super) fn handoffs<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, found: &mut Found) {
     for (index, view) in trace.views().enumerate() {
         let Some(lane) = lanes.of_entry(index) else {

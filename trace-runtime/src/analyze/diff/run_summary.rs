@@ -97,7 +97,7 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// Reduces a trace.
+    /// Reduces a trace to its figures.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> RunSummary {
         let nesting = Nesting::of(trace);
         let step_of = step_of_entries(trace);

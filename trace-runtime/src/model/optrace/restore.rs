@@ -135,7 +135,7 @@ impl Restored {
         }
     }
 
-    /// The name of the op of a signature; none if the signature is missing.
+    /// The name of the op of a signature; `None` if the signature is missing.
     pub(super) fn operation_of(&self, signature: u32) -> Option<&str> {
         let read = self.signatures.get(&signature)?;
         let name = self.strings.get(&read.operation);

@@ -16,7 +16,7 @@ pub(crate) const STREAM_POSITION: usize = 4;
 pub(crate) const TABLE_WORDS: usize = BLOCK_WORDS - HEADER_WORDS - 1;
 const ROW_WORDS: usize = 3 * BLOCK_ROWS;
 
-/// The log of a thread and its open ops, the outermost first. None if the slot is free.
+/// The log of a thread and its open ops, the outermost first. `None` if the slot is free.
 pub(super) fn open_ops(bytes: &[u8; SLOT_BYTES]) -> Option<(u32, Vec<PackedRow>)> {
     let (words, _) = bytes.as_chunks::<8>();
     let word = |at: usize| u64::from_le_bytes(words[at]);
@@ -44,7 +44,7 @@ pub(crate) enum RingBlock {
 }
 
 impl RingBlock {
-    /// Reads a block. None if it is free, or was used again while it was read.
+    /// Reads a block. `None` if it is free, or was used again while it was read.
     pub(crate) fn parse(bytes: &[u8; BLOCK_BYTES]) -> Option<RingBlock> {
         let (chunks, _) = bytes.as_chunks::<8>();
         let words: &[[u8; 8]; BLOCK_WORDS] = chunks.first_chunk()?;

@@ -38,7 +38,7 @@ pub(super) enum RecordContent {
 }
 
 impl RecordHeader {
-    /// Reads a header; None if the bytes are not one.
+    /// Reads a header; `None` if the bytes are not one.
     pub(super) fn parse(bytes: &[u8; RECORD_HEADER_BYTES]) -> Option<RecordHeader> {
         let (words, _) = bytes.as_chunks::<4>();
         let number = |at: usize| u32::from_le_bytes(words[at]);
@@ -77,7 +77,7 @@ impl RecordHeader {
         checksum(payload) == self.payload_checksum
     }
 
-    /// Rows and extras of a payload of rows; None if they are not there.
+    /// Rows and extras of a payload of rows; `None` if they are not there.
     pub(super) fn unpack(
         rows: u32,
         extra_words: u32,

@@ -24,7 +24,7 @@ pub enum Usual {
 pub(super) struct Peers {
     /// By entry: its group of peers; [`NONE`] for entries that are not in the model.
     pub(super) group: Vec<u32>,
-    /// By entry: how long it worked, without waiting and without the ops inside it.
+    /// By entry, the time that it worked, without waiting and without the ops inside it.
     pub(super) work: Vec<u64>,
     /// By entry: the index of its rank in `ranks`.
     pub(super) rank: Vec<u16>,
