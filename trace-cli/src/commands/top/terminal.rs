@@ -89,7 +89,7 @@ fn show(
     }
 }
 
-/// The terminal in its second screen, without echo. Dropping it leaves both.
+/// The terminal in its second screen and without echo. Dropping it restores the terminal.
 struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }

@@ -108,7 +108,7 @@ impl ContextCounters {
         add(&self.calls, 1);
     }
 
-    /// Counts what was allocated inside an execution of the op, or inside one poll of it.
+    /// Counts the memory that was allocated inside an execution of the op, or inside one poll of it.
     pub(super) fn count_inside(&self, inside: u64, allocations: u64, temporary: u64, peak: u64) {
         add(&self.inside, inside);
         add(&self.inside_allocations, allocations);

@@ -113,7 +113,8 @@ impl OpenOps {
         self.slot.is_some()
     }
 
-    /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, in its place in a row.
+    /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, at the bits that it has in a
+    /// row.
     #[inline]
     pub(crate) fn publish(&self, signature: u64) {
         if let Some(slot) = &self.slot {

@@ -20,9 +20,9 @@ pub struct LaunchSummary {
     pub launches: usize,
     /// Pieces of work without one.
     pub unknown: usize,
-    /// The time of the launch calls together; a call that launched several pieces counts once.
+    /// The sum of the times of the launch calls, in nanoseconds; a call that launched several pieces counts once.
     pub launch_ns: u64,
-    /// The time of the launched work together.
+    /// The sum of the times of the launched work, in nanoseconds.
     pub work_ns: u64,
     /// Pieces of work that took less time than the call that launched them.
     pub shorter_than_launch: usize,

@@ -6,7 +6,7 @@ use trace_core::__engine::block::{HEADER_WORDS, TABLES, header};
 pub(crate) const BLOCK_BYTES: usize = 32 << 10;
 pub(crate) const BLOCK_WORDS: usize = BLOCK_BYTES / 8;
 pub(crate) const BLOCK_ROWS: usize = 1024;
-/// A thread's open ops.
+/// Bytes of a slot, which has the open ops of a thread.
 pub(crate) const SLOT_BYTES: usize = 4096;
 /// Open ops of a thread that are kept; deeper ones are not.
 pub(crate) const SLOT_ROWS: usize = (SLOT_BYTES / 8 - HEADER_WORDS) / 3;

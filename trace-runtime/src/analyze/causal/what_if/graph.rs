@@ -17,7 +17,7 @@ const TOGETHER_NS: u64 = 20_000;
 const OVERLAP: f64 = 0.1;
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// The replay of the model, and whether the order of some lanes had to be taken as observed.
+    /// The replay of the model. The second value is true if the observed order of some lanes had to be used.
     pub(super) fn replay(&self) -> (Replay<'_>, bool) {
         let mut found = Found {
             edges: self.edges.clone(),
