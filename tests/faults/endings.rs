@@ -23,7 +23,7 @@ fn leaves() {
     }
 }
 
-/// In the child 0, in the parent the child's number.
+/// Forks. Returns 0 in the child, and the child's number in the parent.
 #[allow(unsafe_code, reason = "the standard library has no `fork`")]
 fn fork_now() -> libc::pid_t {
     // SAFETY: the child has one thread. It runs ops, allocates, which the C library allows after a fork, and exits.

@@ -31,7 +31,7 @@ pub struct RawExtra {
     pub step: u32,
     pub duration: Option<u64>,
     pub suspended: u64,
-    /// In order, without overlap. Of many suspensions only the longest are listed.
+    /// In order, without overlap. If there are many suspensions, only the longest are listed.
     pub pauses: Option<Box<Pauses>>,
     pub parent: Option<OpRef>,
     /// The number by which its children refer to a task, which may begin and end on different threads.

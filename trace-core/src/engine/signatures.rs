@@ -266,7 +266,7 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
 /// The signatures that one thread knows, and the latest of each op.
 #[derive(Debug)]
 pub(crate) struct KnownSignatures {
-    /// Of all signatures, each followed by its [end](Header::end).
+    /// The words of all signatures, each followed by its [end](Header::end).
     words: Vec<usize>,
     /// The signatures, in the order of their words.
     known: Vec<Known>,

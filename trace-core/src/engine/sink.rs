@@ -25,7 +25,7 @@ pub struct TensorSink {
     /// together with its neighbour, and that load waits for the stores of both.
     at: usize,
     role: Role,
-    /// Of the outputs: [`FAILED`] and [`PANICKED`].
+    /// Flags of the outputs: [`FAILED`] and [`PANICKED`].
     unusual: u8,
     /// The latest signature of the op that [`begin`](Self::begin) began.
     latest: Latest,

@@ -243,7 +243,7 @@ pub enum ForkSide {
     Child,
 }
 
-/// Called by the thread that has forked. A child records for no session of its parent; true if there was one.
+/// Called by the thread that has forked. A child leaves the session of its parent. Returns true if there was a session.
 pub fn after_fork(side: ForkSide) -> bool {
     let held = HELD.try_with(RefCell::take).ok().flatten();
     let Some(mut control) = held.filter(|_| side == ForkSide::Child) else {

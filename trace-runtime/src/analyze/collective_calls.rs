@@ -37,9 +37,9 @@ pub(crate) struct CollectiveFacts<'a> {
     pub(crate) ranks: Option<&'a str>,
     /// The number of the call within its process group.
     pub(crate) sequence: Option<u64>,
-    /// Of a send or receive: the rank on the other side.
+    /// For a send or receive: the rank on the other side.
     pub(crate) peer: Option<u32>,
-    /// Of a call that another op waits for: the number of its request.
+    /// For a call that another op waits for: the number of its request.
     pub(crate) request: Option<u64>,
     /// True for an op that waits for requests. It is not a call itself.
     completes: bool,
@@ -265,7 +265,7 @@ impl Completions {
             };
             for request in list.split(',').filter_map(|one| one.trim().parse().ok()) {
                 if let Some(&call) = requests.get(&(rank, request)) {
-                    // Of several tests of a request the last one succeeded.
+                    // If a request was tested several times, the last test succeeded.
                     found.waits.insert(call, index);
                 }
             }

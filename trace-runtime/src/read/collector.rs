@@ -49,7 +49,7 @@ pub(super) struct Collector {
     pub(super) open: HashMap<u32, Vec<u32>, FastHash>,
     /// True if these are the events of a part of a file, which may end rows of the text before it.
     pub(super) is_part: bool,
-    /// Of a part: the place and time of each end whose begin is not in it.
+    /// For a part: the place and time of each end whose begin is not in it.
     pub(super) ends_of_others: Vec<(u32, i64)>,
     /// The devices of memory events, by type and number.
     pub(super) device_texts: Texts,

@@ -55,34 +55,34 @@ pub(super) enum Field {
     OutputTypes,
     Bytes,
     Flops,
-    /// Of a collective: the numbers of input and output elements, and their type.
+    /// For a collective: the numbers of input and output elements, and their type.
     ElementsIn,
     ElementsOut,
     ElementType,
-    /// Of a collective: its name, and the process group with its ranks.
+    /// For a collective: its name, and the process group with its ranks.
     Collective,
     Group,
     GroupRanks,
-    /// Of a send or receive: the rank on the other side.
+    /// For a send or receive: the rank on the other side.
     Peer,
-    /// Of an annotation: the number of the step that it marks.
+    /// For an annotation: the number of the step that it marks.
     StepNumber,
     // The last fact.
-    /// Of a collective: its number within its process group.
+    /// For a collective: its number within its process group.
     Sequence,
     /// The number of the step that the event is in, if events carry it.
     InStep,
     Correlation,
-    /// Of a wait for an event: the stream that recorded it, and the correlation of the call that did.
+    /// For a wait for an event: the stream that recorded it, and the correlation of the call that did.
     EventStream,
     EventCorrelation,
-    /// Of a memory event: bytes allocated, or below zero for a free.
+    /// For a memory event: bytes allocated, or below zero for a free.
     Taken,
     Address,
     Allocated,
     DeviceType,
     DeviceNumber,
-    /// Of a metadata event: the name of a process or thread.
+    /// For a metadata event: the name of a process or thread.
     GivenName,
     #[default]
     Other,

@@ -28,7 +28,7 @@ pub struct LaunchSummary {
     pub shorter_than_launch: usize,
     /// Pieces of work launched while nothing was queued or running on their stream.
     pub on_empty_queue: usize,
-    /// Of those, the time from the end of the launch call to the start of the work: median.
+    /// For work launched on an empty queue, the median time from the end of the launch call to the start of the work.
     pub delay_p50_ns: u64,
     /// The same, 95th percentile.
     pub delay_p95_ns: u64,

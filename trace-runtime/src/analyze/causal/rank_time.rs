@@ -38,7 +38,7 @@ json_struct!(RankTime {
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     /// The pieces of each rank, in the order of time and without overlap.
     ///
-    /// Of several lanes of a rank, work counts before waiting, and other work before communication.
+    /// If several lanes of a rank are busy at a moment, work comes before waiting, and other work before communication.
     pub(super) fn rank_rows(&self) -> BTreeMap<u32, Cow<'_, [Piece]>> {
         let mut lanes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (number, lane) in (0..).zip(&self.lanes.all) {

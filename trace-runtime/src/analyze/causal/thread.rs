@@ -181,7 +181,7 @@ fn busy(pieces: &[Piece]) -> Vec<(i64, i64)> {
 struct Burst {
     start: i64,
     end: i64,
-    /// Of that, the time in which the other lane did something.
+    /// The part of that time in which the other lane was busy.
     busy: u64,
 }
 

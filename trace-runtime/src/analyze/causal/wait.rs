@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// The target of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum WaitFor {
-    /// Work on a lane: a host thread for a stream, a thread for another thread.
+    /// Work on another lane: a host thread waits for a stream, or a thread for another thread.
     Lane(u32),
     /// A rank that arrives later at a collective.
     Rank(u32),

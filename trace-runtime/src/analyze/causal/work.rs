@@ -211,7 +211,7 @@ impl LaneWork {
             .find(|work| work.entry == entry)
     }
 
-    /// Of the work launched at `at` or before, the one that ends last.
+    /// The work that ends last, of that launched at `at` or before.
     pub(super) fn launched_until(&self, at: i64) -> Option<&Work> {
         let position = self.position(at).checked_sub(1)?;
         Some(&self.works[self.last_to_end[position] as usize])
@@ -230,7 +230,7 @@ impl LaneWork {
             .map(|&work| &self.works[work as usize])
     }
 
-    /// Of the work launched at `launched` or before, the one that ends last but not after `until`.
+    /// The work that ends last but not after `until`, of that launched at `launched` or before.
     pub(super) fn ended_until(&self, launched: i64, until: i64) -> Option<&Work> {
         // Streams run their work in order, so the first one that fits from the end on is the answer.
         let position = self.position(launched);

@@ -32,7 +32,7 @@ pub(super) enum RecordContent {
         extra_words: u32,
     },
     Tables {
-        /// Of the first word, in the stream of tables.
+        /// The position of the first word in the stream of tables.
         position: u64,
     },
 }
