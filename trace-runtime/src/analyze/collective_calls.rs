@@ -346,9 +346,10 @@ fn match_up(entries: Vec<Participant<'_>>) -> Vec<CollectiveCall<'_>> {
 /// Entries of different ranks that begin or end within this time of each other belong together.
 const TOGETHER_NS: u64 = 20_000;
 
-/// Divides calls of unnamed process groups that cannot be one: in most of them a rank had left before another came.
+/// Divides the calls of unnamed process groups into groups, if in most of them a rank had left before another arrived: then
+/// the ranks cannot all be in one group.
 ///
-/// Then ranks are in one group if their parts begin or end together, in most of the calls.
+/// Two ranks are in one group if their parts begin or end together in most of the calls.
 fn by_times<'a, T: TraceView + ?Sized>(
     trace: &T,
     calls: Vec<CollectiveCall<'a>>,

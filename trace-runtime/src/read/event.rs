@@ -95,9 +95,9 @@ pub(super) enum Field {
 /// The way in which the value after a phrase is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
-    /// There is none: the event has ended.
+    /// There is no value: the event has ended.
     Nothing,
-    /// There is none: the arguments begin or end.
+    /// There is no value: the arguments begin or end.
     Level,
     /// Any value, which is not needed.
     Skipped,

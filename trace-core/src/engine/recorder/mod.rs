@@ -123,7 +123,7 @@ impl Recorder {
         }
     }
 
-    /// Makes this the recorder of a thread in a session, or of nothing.
+    /// Makes this the recorder of a thread in a session; with `None`, a recorder that records nothing.
     pub(crate) fn attach(&mut self, session: Option<state::Running>) {
         *self = Recorder {
             seen: self.seen,

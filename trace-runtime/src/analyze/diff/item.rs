@@ -36,7 +36,7 @@ impl Metric {
     }
 }
 
-/// One thing that is compared.
+/// The kind of an item that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// All shapes of an op.
