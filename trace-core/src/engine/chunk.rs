@@ -385,8 +385,8 @@ mod loom_tests {
         }
     }
 
-    /// A chunk that fills a block, and the next one in the same block, read at any moment: what is read belongs to
-    /// one of the two.
+    /// One chunk fills a block, then another one uses the same block. A reader at any moment finds rows of only one of the
+    /// two.
     #[test]
     fn a_block_that_is_used_again_is_never_read_as_a_mix() {
         loom::model(|| {

@@ -56,7 +56,7 @@ pub struct StepDifference {
     pub accelerator: bool,
     /// Self time without waiting in the slowest step, in nanoseconds.
     pub self_ns: u64,
-    /// The mean of that in the other steps of the rank, in nanoseconds.
+    /// The mean self time without waiting in the other steps of the rank, in nanoseconds.
     pub usual_ns: u64,
     /// Calls in the slowest step.
     pub calls: usize,

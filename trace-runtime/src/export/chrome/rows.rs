@@ -86,7 +86,7 @@ impl<'a> Rows<'a> {
         self.threads[track as usize]
     }
 
-    /// The row of a device as this row of a thread uses it.
+    /// The row for the work of this row of a thread on a device.
     pub(super) fn stream(&mut self, thread: ViewerRow, device: &'a str) -> Stream {
         if let Some(&stream) = self.streams.get(&(thread, device)) {
             return Stream {
