@@ -124,8 +124,8 @@ impl Chunk {
         Chunk { block, place: 0 }
     }
 
-    /// Begins a chunk in a block of a region that no other thread appends to. Readers of the region may still be
-    /// reading the chunk that was there before: [`copy_block`] finds out.
+    /// Begins a chunk in a block of a region that no other thread appends to. A reader of the region may still be
+    /// reading the chunk that was there before; [`copy_block`] notices the change.
     pub fn begin(block: Block, place: u32, sequence: u64, owner: u64) -> Chunk {
         begin_block(&block, sequence, owner);
         Chunk { block, place }

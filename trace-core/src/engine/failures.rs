@@ -80,7 +80,7 @@ fn message(payload: Box<dyn Any + Send>) -> String {
 /// Keeps the panic hook quiet about panics that are caught here. Called whenever a recording starts.
 pub(crate) fn quiet_hook() {
     static INSTALLED: Once = Once::new();
-    // The hook cannot be changed by a thread that panics; a later recording does it then.
+    // A panicking thread cannot change the hook; the next recording will do it.
     if std::thread::panicking() {
         return;
     }

@@ -65,7 +65,7 @@ impl<'t> Source<'t> {
         };
         let meta = stored.meta();
         let known = stored.row.extra.then(|| trace.extras.get(&stored.index));
-        // The start of an entry is a whole number of nanoseconds from now on.
+        // In the merged trace, the start of an entry is a whole number of nanoseconds.
         let mut extra = known.flatten().map_or_else(Extra::default, |known| Extra {
             step: None,
             parent: None,

@@ -412,7 +412,7 @@ impl Members {
         Members { first: false }
     }
 
-    /// Sets the state if text was taken without [`Scanner::next_key`].
+    /// Sets the state after text was taken without [`Scanner::next_key`].
     #[inline]
     pub(super) fn set_first(&mut self, first: bool) {
         self.first = first;

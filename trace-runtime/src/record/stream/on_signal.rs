@@ -78,7 +78,7 @@ impl Drop for OnSignal {
         for (slot, signal) in SIGNALS.into_iter().enumerate() {
             let is_own =
                 action_of(signal).is_ok_and(|action| action.sa_sigaction == handler_address());
-            // A handler that was set over this one may call it: then it stays, and passes signals on.
+            // If another handler was installed after this one, it may call this one, which therefore stays and passes signals on.
             if let (true, Some(before)) = (is_own, before(slot)) {
                 let _ = set_action(signal, before);
             }
