@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the figures of real profiler traces in ../shared/traces beside the repository, or in the folder
+# Checks the figures of real profiler traces in ../shared/traces next to the repository, or in the folder
 # given as the first argument. Exits with 77 if the folder has no expected figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares what `TracedAlloc` records with other tools, each in one program with ours: the peak with the peak resident set
+# Compares the figures of `TracedAlloc` with those of other tools in the same program: the peak with the peak resident set
 # of the process and with dhat (within 2 %), and allocations per function with hotpath and dhat (equal).
 set -euo pipefail
 cd "$(dirname "$0")/../peers"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures what `TracedAlloc` adds to an allocation and to a free, beside the system's allocator, stats_alloc, hotpath and
-# dhat: medians of interleaved rounds, in nanoseconds. `scripts/heap-cost.sh --instructions` counts with callgrind.
+# Measures the cost that `TracedAlloc` adds to an allocation and to a free, compared with stats_alloc, hotpath and dhat:
+# medians of interleaved rounds, in nanoseconds. `scripts/heap-cost.sh --instructions` counts with callgrind.
 #
 # usage: scripts/heap-cost.sh [rounds, default 9 | --instructions]
 set -euo pipefail

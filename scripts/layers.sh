@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks which folder of trace-runtime and trace-core uses which other one: ARCHITECTURE.md has the reasons.
+# Checks that each folder of trace-runtime and trace-core uses only the folders that it may: ARCHITECTURE.md has the reasons.
 # Reads the source text. Paths are written as `crate::folder::…`; in trace-core also as `super::folder::…` from the files
 # at the top of the crate.
 set -euo pipefail
@@ -65,12 +65,12 @@ check trace-runtime units
 check trace-runtime printable
 check trace-runtime csv_text analyze printable units
 
-# The recorder is below the traces: only these two know it.
+# Only `record` and `model` may use the recorder.
 if code trace-runtime/src/{read,analyze,report,export} | grep -E 'trace_core::__engine' >&2; then
     fail '`trace_core::__engine` is for `model` and `record`'
 fi
 
-# What describes a tensor does not know what records it, and neither knows the libraries.
+# The files that describe tensors do not use the recorder, and neither uses the tensor libraries.
 for file in device dtype element kind slices describe pointers library; do
     check trace-core "$file" describe slices library containers
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures what a library pays for a dependency that makes it traceable: crates, and seconds of `cargo build` from
-# nothing, for an empty library and for the same library with each tracer. Seconds are processor time, which other
-# work on the machine changes little; `wall` is the time that passed.
+# Measures the build cost of a tracer for a library: crates, and seconds of a clean `cargo build`, for an empty library
+# and for the same library with each tracer. Seconds are processor time, which other work on the machine changes little;
+# `wall` is elapsed time.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=${CARGO_TARGET_DIR:-$root/target}/library-cost

@@ -43,7 +43,7 @@ TOML
     perl -0pe "$kept" "$source" >"$work/src/kernels.rs"
     assembly "$work/annotated.s"
     assembly "$work/recorded.s" --features enabled
-    # Every attribute becomes as many empty lines, so that panics have the same line numbers.
+    # Every attribute is replaced by as many empty lines, so that panics have the same line numbers.
     perl -0pe "$kept"'; s/#\[traced_op(\((?:[^()]|(?1))*\))?\]/"\n" x ($& =~ tr|\n||)/ge' \
         "$source" | sed 's/, traced_op, /, /' >"$work/src/kernels.rs"
     assembly "$work/plain.s"

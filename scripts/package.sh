@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packages the published crates as `cargo publish` would, checks what is in each package, and compiles each
+# Packages the published crates as `cargo publish` would, checks the files in each package, and compiles each
 # from its package alone. Uncommitted changes are packaged too. Needs cargo 1.90, which can package crates
 # together that depend on each other and are not in a registry yet.
 set -euo pipefail

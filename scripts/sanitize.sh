@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the threaded tests, those of recordings in a file included, under ThreadSanitizer and AddressSanitizer. Needs a nightly toolchain with the
-# component `rust-src`; exits with 77 without them.
+# Runs the tests with threads, including those of recordings in a file, under ThreadSanitizer and AddressSanitizer. Needs
+# a nightly toolchain with the component `rust-src`; exits with 77 without them.
 #
 # For ThreadSanitizer the standard library is compiled with it too (`-Zbuild-std`): without that it does
 # not see the synchronisation in `Mutex`, `OnceLock`, `Arc` and channels, and reports races that do not

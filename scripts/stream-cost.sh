@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What recording into a mapped file costs, compared with memory that is used again and memory that grows: instructions per
-# op if valgrind is installed, and times of interleaved rounds in one process.
+# Measures the cost of recording into a mapped file, compared with memory that is used again and memory that grows:
+# instructions per op if valgrind is installed, and times of interleaved rounds in one process.
 #
 #   scripts/stream-cost.sh [ROUNDS]     31 by default
-#   scripts/stream-cost.sh --long OPS   so many ops through a ring of 64 MiB: memory, bytes on disk, losses
+#   scripts/stream-cost.sh --long OPS   OPS ops through a ring of 64 MiB: memory, bytes on disk, losses
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --quiet --release -p trace-runtime --example stream_cost

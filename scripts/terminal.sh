@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs `optrace top` and `optrace report --follow` in a real terminal (tmux) on a running example: the figures move, the
-# keys work, and the terminal is as it was after `q`, SIGINT, SIGTERM and a panic. Installs tmux from Debian if it is
+# keys work, and the terminal is restored after `q`, SIGINT, SIGTERM and a panic. Installs tmux from Debian if it is
 # missing and this is root; exit code 77 if it cannot be installed. Takes half a minute after the build.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -19,7 +19,7 @@ fn spans() -> impl Strategy<Value = Vec<(i64, i64)>> {
     )
 }
 
-/// Every moment on its own.
+/// The set of all moments in these spans.
 fn moments(spans: &[(i64, i64)]) -> BTreeSet<i64> {
     spans.iter().flat_map(|&(start, end)| start..end).collect()
 }

@@ -1,4 +1,4 @@
-//! A recording in a file has every op that ended, whatever ended the process.
+//! A recording in a file has every op that ended, even if the process was killed.
 //!
 //! Each test starts this program again as a child. The child counts the ops that have ended in files of its own,
 //! after each op, and the test compares the recording with these counts.
@@ -267,7 +267,7 @@ fn the_report_of_a_killed_program_leads_with_the_ops_it_was_in() {
     fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// A small disk, which takes a user who may mount one.
+/// A small disk. Only a user who may mount a file system can make one.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -291,7 +291,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: the thread of the test has the ring mapped until it ends.
+        // With `-l`, because the thread of the test has the ring mapped until it ends.
         drop(Command::new("umount").arg("-l").arg(&self.0).status());
         drop(fs::remove_dir(&self.0));
     }

@@ -5,7 +5,7 @@ use trace_runtime::{TraceErrorKind, read};
 
 mod counting;
 
-/// So much text follows the beginning of each file, as if a decoder made it of a few kilobytes.
+/// Bytes of text after the beginning of each file, as if a decoder made them from a few kilobytes.
 const ENDLESS: u64 = 48 << 20;
 /// Less than the text.
 const BOUND: usize = 20 << 20;

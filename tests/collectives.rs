@@ -95,7 +95,7 @@ fn a_generic_kernel_has_the_bus_bandwidth_of_its_collective() {
     // 4 MB in 1 ms, × 2 · 3 / 4.
     assert_eq!(found[0].bus_bytes_per_s, Some(6e9));
     assert_eq!(found[0].collective.as_deref(), Some("allreduce"));
-    // The group has four ranks, also where only two of them were traced.
+    // The group has four ranks, even where only two of them were traced.
     let two = merged(&ranks[..2]);
     assert_eq!((two[0].ranks, two[0].bus_bytes_per_s), (2, Some(6e9)));
 }

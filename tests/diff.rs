@@ -1,4 +1,4 @@
-//! Comparing groups of runs: what is found, what is not, and that the parts add up.
+//! Comparing groups of runs: changes that are found, changes that are not, and that the parts add up.
 
 mod random_traces;
 
@@ -11,11 +11,7 @@ use trace_runtime::analyze::{
 };
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry, TraceStep};
 
-const GATE: Gate = Gate {
-    total: Some(0.05),
-    min_change_ns: 0,
-    op: Some(0.05),
-};
+const GATE: Gate = Gate::new().with_total(0.05).with_op(0.05);
 
 /// A run: ops one after the other on one thread, each with the durations of its calls in microseconds.
 fn run(ops: &[(&str, Vec<f64>)]) -> RecordedExecutionTrace {
@@ -37,7 +33,7 @@ fn run(ops: &[(&str, Vec<f64>)]) -> RecordedExecutionTrace {
     trace
 }
 
-/// Calls of about `us`, with noise that differs by run, and a few calls that something else interrupted.
+/// Calls of about `us`, with noise that differs by run, and a few interrupted calls.
 fn calls(count: usize, us: f64, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut random = || {
@@ -234,10 +230,7 @@ fn a_change_of_all_ops_is_found_in_turns_and_may_be_the_machine_in_groups() {
         }
     });
     let of = |design| {
-        let settings = DiffSettings {
-            design,
-            ..DiffSettings::default()
-        };
+        let settings = DiffSettings::default().with_design(design);
         diff(&before, &after, &settings).total
     };
     let (pairs, groups) = (of(Design::Pairs), of(Design::Groups));
@@ -445,7 +438,7 @@ proptest! {
 
     #[test]
     fn nothing_that_shrinks_is_slower_nor_the_reverse((before, after) in groups()) {
-        let found = diff(&before, &after, &DiffSettings { threshold: 0.0, min_weight: 0.0, design: Design::Groups });
+        let found = diff(&before, &after, &DiffSettings::default().with_threshold(0.0).with_min_weight(0.0).with_design(Design::Groups));
         let total = &found.total;
         for (change, verdict) in found.rows.iter().chain(&found.ops).map(|row| (row.change_ns, row.verdict))
             .chain([(total.change_ns, total.verdict)])

@@ -6,11 +6,7 @@ use trace_runtime::analyze::diff::{LONG_CALLS, OUTSIDE};
 use trace_runtime::analyze::{DiffRow, DiffSettings, Gate, RunGroup, TraceDiff, Verdict, diff};
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
 
-const GATE: Gate = Gate {
-    total: Some(0.05),
-    min_change_ns: 0,
-    op: Some(0.05),
-};
+const GATE: Gate = Gate::new().with_total(0.05).with_op(0.05);
 
 /// Random numbers from 0 to 1.
 struct Random(Cell<u64>);
@@ -201,7 +197,7 @@ fn one_run_does_not_blame_an_op_that_was_interrupted_as_much_as_the_others() {
     let busy = group(1, || run(&OPS, &random, interrupted, || 0.1));
     let after = group(1, || run(&slower, &random, interrupted, || 0.1));
     assert_eq!(failing(&compare(&busy, &after)), [""; 0]);
-    // A machine that nothing else uses shows it.
+    // On an idle machine the change is found.
     slower[4].2 *= 2.0;
     let quiet = group(1, || run(&OPS, &random, || 0.0, || 0.1));
     let after = group(1, || run(&slower, &random, || 0.0, || 0.1));

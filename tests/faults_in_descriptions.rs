@@ -1,5 +1,5 @@
 //! A panic in the code that describes an op does not reach the program: the function runs and returns as if nothing
-//! recorded, the op is recorded without what could not be computed, and the report has a note.
+//! recorded, the op is recorded without the value that could not be computed, and the report has a note.
 #![cfg(feature = "enabled")]
 
 use std::fmt;
@@ -239,10 +239,10 @@ fn panics_itself() {
 }
 
 #[test]
-fn the_hook_hears_of_the_programs_panics_and_of_no_others() {
+fn the_hook_runs_for_the_panics_of_the_program_and_for_no_others() {
     static HEARD: AtomicUsize = AtomicUsize::new(0);
-    // In a process of its own: the hook belongs to the process.
-    let name = "the_hook_hears_of_the_programs_panics_and_of_no_others";
+    // In a separate process: the hook belongs to the process.
+    let name = "the_hook_runs_for_the_panics_of_the_program_and_for_no_others";
     if std::env::var_os("WITH_A_HOOK").is_none() {
         let child = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name])

@@ -1,5 +1,5 @@
-//! A flight recorder keeps the last ops in fixed memory and dumps them while it goes on; a split recording keeps the
-//! last files.
+//! A flight recorder keeps the last ops in fixed memory and dumps them while it keeps recording; a split recording keeps
+//! the last files.
 
 #![cfg(all(unix, feature = "enabled"))]
 
@@ -97,7 +97,7 @@ fn the_last_ops_are_kept_and_the_others_counted() {
         [(OPS - 1) % 4]
     );
 
-    // It goes on, and any format can be dumped.
+    // It continues, and any format can be dumped.
     slow(&[1.0]);
     session.dump(folder.file("dump.json")).expect("dumped");
     let json = read::open(folder.file("dump.json")).expect("a trace");
@@ -136,7 +136,7 @@ fn a_kept_recording_in_a_file_outlives_the_session_and_stays_small() {
         .start()
         .expect("a session");
     run(200_000);
-    // As it would be found after a crash.
+    // The file as it would be after a crash.
     let crashed = folder.file("crashed.optrace");
     fs::copy(&path, &crashed).expect("copied");
     let kept = read::open(&crashed).expect("a trace");
@@ -227,7 +227,7 @@ fn a_split_recording_keeps_its_last_files_and_is_read_as_one() {
         .expect("a session");
     for _ in 0..ROUNDS {
         run(5_000);
-        // A writer that is not given time makes for dropped ops, which is another test.
+        // Gives the writer time: otherwise ops would be dropped, which another test covers.
         std::thread::sleep(Duration::from_millis(12));
     }
     let live = read::open(&path).expect("a trace");

@@ -45,7 +45,7 @@ fn work(op: usize) {
     }
 }
 
-/// A session that streams to a file of its own. There is one at a time.
+/// A session that streams to its own file. There is one at a time.
 struct Recording {
     folder: PathBuf,
     path: PathBuf,
@@ -135,7 +135,7 @@ fn followed_while_recording(mut recording: Recording, mut look: impl FnMut()) {
             scope.spawn(|| {
                 for op in 0..OPS {
                     work(op);
-                    // At most so far ahead: the ring is small, and a reader without optimisation is slow.
+                    // The threads may not be further ahead: the ring is small, and a reader without optimisation is slow.
                     while op / OPS_PER_UPDATE > updates.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_micros(200));
                     }
@@ -240,7 +240,7 @@ fn open_ops_have_their_shapes_and_the_time_so_far() {
         .keeping(1000);
     let mut looks = 0;
     around(&[1.0; 4], &mut || {
-        // The time of open ops is that of the latest sign of life.
+        // The time of open ops is the latest time that the process wrote.
         let start = Instant::now();
         let stack = loop {
             update_to_the_end(&mut follower);

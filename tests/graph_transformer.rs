@@ -45,7 +45,7 @@ fn the_trace_that_the_example_wrote_is_the_graph() {
     check_products(&trace, &Run::EXAMPLE);
 }
 
-/// Each op of the graph has as many entries as it has runs.
+/// Checks the number of entries of each op of the graph.
 fn check_counts(trace: &RecordedExecutionTrace, run: &Run) {
     let passes = run.written;
     let blocks = passes * run.config.layers;

@@ -29,7 +29,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes of so many `f32`.
+/// Bytes of this many `f32`.
 const fn floats(count: usize) -> u64 {
     4 * count as u64
 }
@@ -65,7 +65,7 @@ fn training_keeps_the_results_of_each_op_and_nothing_after_a_step() {
     let trace = train();
     let rows = heap_by_shape(&trace);
     let calls = STEPS as u64;
-    // What each op returned: it outlives the op.
+    // The result of each op, which outlives the op.
     let kept = [
         (
             "matmul",

@@ -1,4 +1,5 @@
-//! What `TracedAlloc` records adds up to what the allocator did, to the byte. One test: no other may allocate.
+//! The figures of `TracedAlloc` equal those of a counting allocator, to the byte. This file has one test, because no other
+//! may allocate meanwhile.
 #![cfg(feature = "enabled")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -9,7 +10,7 @@ use std::sync::{Mutex, mpsc};
 use trace_core::__engine::heap::totals;
 use trace_runtime::{DType, Device, Session, TensorLike, TensorSink, TracedAlloc, traced_op};
 
-/// The system's allocator, with a count of its own.
+/// The system's allocator, with its own count.
 struct Counting;
 
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);
@@ -100,7 +101,7 @@ const EARLIER: usize = 12_345;
 
 #[test]
 fn the_sums_are_those_of_the_allocator_to_the_byte() {
-    // Outlives its session, and is freed in none.
+    // Outlives its session, and is not freed in any other.
     let mut later = Vec::new();
     for round in 0..4 {
         let earlier = black_box(vec![1u8; EARLIER]);

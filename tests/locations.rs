@@ -144,15 +144,14 @@ fn blocks_with_one_name_have_their_own_locations() {
         .map(|line| ("block", Some(line.as_str())))
         .collect();
     assert_eq!(locations(&trace), once.repeat(3));
-    // They are one op, whose row has all places in the order in which they were first executed.
+    // They are one op, whose row has all locations in the order of their first executions.
     let rows = by_op(&trace);
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].count, &rows[0].locations), (12, &lines));
     let first = lines[0].rsplit_once('/').map(|(_, name)| name);
-    let text = trace.report().to_text(&TextStyle {
-        width: 300,
-        ..TextStyle::default()
-    });
+    let text = trace
+        .report()
+        .to_text(&TextStyle::default().with_width(300));
     assert!(text.contains(&format!("{} +3", first.unwrap())), "{text}");
 }
 

@@ -78,10 +78,7 @@ fn on_host(
 }
 
 fn report() -> Report {
-    let peaks = MachinePeaks {
-        flops_per_s: 60e12,
-        bytes_per_s: 2e12,
-    };
+    let peaks = MachinePeaks::new(60e12, 2e12);
     training().report().with_peaks(peaks)
 }
 
@@ -105,10 +102,7 @@ fn text_fits_80_columns_and_answers_first() {
 
 #[test]
 fn text_uses_more_room_where_there_is_more() {
-    let text = report().to_text(&TextStyle {
-        width: 160,
-        ..TextStyle::default()
-    });
+    let text = report().to_text(&TextStyle::default().with_width(160));
     assert!(
         text.lines().all(|line| display_width(line) <= 160),
         "{text}"
@@ -135,10 +129,7 @@ fn json_reads_back() {
 fn colour_is_asked_for_and_adds_nothing_else() {
     let plain = report().to_text(&TextStyle::default());
     assert!(!plain.contains('\u{1b}'));
-    let coloured = report().to_text(&TextStyle {
-        colour: Colour::On,
-        ..TextStyle::default()
-    });
+    let coloured = report().to_text(&TextStyle::default().with_colour(Colour::On));
     let mut stripped = String::new();
     for (index, part) in coloured.split("\u{1b}[").enumerate() {
         let text = if index == 0 {
@@ -152,7 +143,7 @@ fn colour_is_asked_for_and_adds_nothing_else() {
 }
 
 #[test]
-fn a_report_of_nothing_says_why() {
+fn a_report_of_nothing_has_the_reason() {
     let empty = RecordedExecutionTrace::new();
     assert_eq!(empty.report().answer, "nothing was recorded");
     let off = empty.with_metadata("tracing", "compiled out");
@@ -231,10 +222,9 @@ fn very_long_and_hostile_names_keep_the_table_whole() {
         trace.add_entry(entry.with_duration(std::time::Duration::from_micros(5)));
     }
     for width in [0, 20, 21, 33, 40, 57, 80, 81, 133] {
-        let text = trace.report().to_text(&TextStyle {
-            width,
-            ..TextStyle::default()
-        });
+        let text = trace
+            .report()
+            .to_text(&TextStyle::default().with_width(width));
         assert!(
             text.lines()
                 .all(|line| display_width(line) <= width.max(20)),

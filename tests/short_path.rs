@@ -172,7 +172,7 @@ fn a_block_that_waits_in_a_future_is_recorded_among_the_ops_of_others() {
     };
     assert_eq!(count("block [[2]] ->"), 6);
     assert_eq!(count("waits"), 6);
-    // Before the wait a block is around its ops, and the ops of others are outside of it.
+    // Before the wait a block is around its ops, and the ops of others are outside it.
     assert_eq!(count("take [[8]] -> [1] (block)"), 3);
     assert_eq!(count("take [[8]] -> [2] (block)"), 3);
     assert_eq!(count("take [[4]] -> [4] (-)"), 6);

@@ -23,6 +23,7 @@ const fn published(
         version,
         features,
         for_tests: &[],
+        optimised: false,
         short: false,
     }
 }
@@ -50,7 +51,10 @@ const ALL: &[Published] = &[
         ..published("linfa", "0.8.1", &[])
     },
     published("itertools", "0.15.0", &[]),
-    published("rustfft", "6.4.1", &[]),
+    Published {
+        optimised: true,
+        ..published("rustfft", "6.4.1", &[])
+    },
 ];
 
 fn main() -> ExitCode {

@@ -1,11 +1,11 @@
-//! Builds and tests a project, and keeps what can be compared: messages of the compiler and results of tests.
+//! Builds and tests a project, and keeps the results to compare: messages of the compiler and results of tests.
 
 use crate::project::{Project, Published};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// What a build and a test run of one variant gave.
+/// The results of building and testing one variant.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Errors and warnings of the crate itself, without positions; each with its number.
@@ -22,7 +22,7 @@ pub enum Mode {
     Recording,
 }
 
-/// What is built.
+/// The parts of the crate that are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parts {
     WithTests,
@@ -108,7 +108,7 @@ impl Outcome {
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             self.read_result(line);
         }
-        // A crash of a test process is a result, too: the tests after it are missing.
+        // A crash of a test process is a result too: the tests after it are missing.
         let text = String::from_utf8_lossy(&output.stderr);
         for line in text.lines().filter(|line| line.contains("(signal: ")) {
             self.failed.insert(line.trim().to_owned());
@@ -160,6 +160,9 @@ fn cargo(verb: &str, project: &Project, published: Published, target: &Path) -> 
         .current_dir(&project.folder)
         .env("CARGO_TARGET_DIR", target)
         .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
+    if published.optimised {
+        command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    }
     if !published.features.is_empty() {
         command.args(["--features", &published.features.join(",")]);
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What to test: a crate, its version and the features that its tests need.
+/// A crate to test, its version and the features that its tests need.
 #[derive(Debug, Clone, Copy)]
 pub struct Published {
     pub name: &'static str,
@@ -15,6 +15,8 @@ pub struct Published {
     /// Arguments of `cargo add` for a crate that the tests need and that the published manifest does not list: cargo
     /// leaves out those that have only a path.
     pub for_tests: &'static [&'static str],
+    /// Builds with optimisation, for tests that would take hours without it.
+    pub optimised: bool,
     /// Part of the short selection.
     pub short: bool,
 }
@@ -26,7 +28,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Copies the crate's source from the registry to `folder`, anew.
+    /// Copies the crate's source from the registry to `folder`, and replaces an earlier copy.
     pub fn copy(published: Published, folder: &Path) -> Result<Project, String> {
         let source = source_of(published, &folder.with_extension("fetch"))?;
         if folder.exists() {
@@ -102,7 +104,7 @@ impl Project {
 }
 
 /// The manifest without `=` in front of the versions of crates that only the tests need. They are pinned for an old
-/// compiler, and may conflict with what the recorder needs.
+/// compiler, and may conflict with the versions that the recorder needs.
 fn without_exact_versions(manifest: &str) -> String {
     let mut is_for_tests = false;
     let lines = manifest.lines().map(|line| {

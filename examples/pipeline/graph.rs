@@ -160,7 +160,7 @@ fn communicate(link: &Link, submitted: &Receiver<Reduction>) {
     }
 }
 
-/// The sum of `gradient` over all devices: each passes on what it receives, once around the ring.
+/// The sum of `gradient` over all devices: each device sends the gradients that it receives on, once around the ring.
 #[traced_op(kind = communication, bytes = 4 * gradient.values.len() * (link.devices - 1))]
 fn all_reduce(gradient: &DeviceTensor, link: &Link) -> DeviceTensor {
     let mut sum = gradient.clone();

@@ -32,7 +32,7 @@ enum Change {
     Added,
 }
 
-/// Runs the body of `op`, and makes it longer if that was asked for.
+/// Runs the body of `op`, and makes it longer if `PLANT` requests that.
 pub(crate) fn planted<T>(op: &str, first_input: &[usize], body: impl FnOnce() -> T) -> T {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
     let Some(change) = change_of(op, Some(first_input)) else {
@@ -49,7 +49,7 @@ pub(crate) fn planted<T>(op: &str, first_input: &[usize], body: impl FnOnce() ->
     value
 }
 
-/// Calls an op once, or twice if that was asked for, and returns what it returned last.
+/// Calls an op once, or twice if `PLANT` requests that, and returns the last result.
 pub(crate) fn calls<T>(op: &str, call: impl Fn() -> T) -> T {
     if change_of(op, None) == Some(Change::Twice) {
         call();
@@ -57,7 +57,7 @@ pub(crate) fn calls<T>(op: &str, call: impl Fn() -> T) -> T {
     call()
 }
 
-/// An op of about `length` that the program does not have otherwise, if that was asked for.
+/// Runs an op of about `length` that the program does not have otherwise, if `PLANT` requests that.
 pub(crate) fn added(length: Duration) {
     if change_of("", None) == Some(Change::Added) {
         op!("planted_op", { wait(length) });

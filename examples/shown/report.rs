@@ -13,11 +13,10 @@ const WIDTH: usize = 100;
 
 /// Prints the report, with up to `rows` rows per table.
 pub(crate) fn print(trace: &RecordedExecutionTrace, rows: usize) {
-    let style = TextStyle {
-        width: WIDTH,
-        colour: colour(),
-        rows,
-    };
+    let style = TextStyle::default()
+        .with_width(WIDTH)
+        .with_colour(colour())
+        .with_rows(rows);
     println!("{}", trace.report().to_text(&style));
 }
 
@@ -37,17 +36,16 @@ pub(crate) fn print_slowest(trace: &RecordedExecutionTrace, rows: usize) {
             bytes(entry.memory_bytes as u64),
         ]
     };
-    print_table(&Table {
-        title: "Slowest executions".to_owned(),
-        columns: vec![
+    print_table(&Table::new(
+        "Slowest executions",
+        vec![
             Column::name("op"),
             Column::number("step", 0),
             Column::number("took", 0),
             Column::number("output", 1),
         ],
-        rows: slowest.take(rows).map(row).collect(),
-        ..Table::default()
-    });
+        slowest.take(rows).map(row).collect(),
+    ));
 }
 
 /// Prints the call tree, without ops below half a percent of the time.
@@ -70,19 +68,20 @@ pub(crate) fn print_flame(trace: &RecordedExecutionTrace) {
         ]
     };
     let footer = format!("and {} below half a percent", small.len());
-    print_table(&Table {
-        title: "Which op called which".to_owned(),
-        columns: vec![
-            Column::name("op"),
-            Column::number("count", 0),
-            Column::number("total", 0),
-            Column::number("share", 0),
-            Column::name(""),
-        ],
-        rows: shown.iter().map(row).collect(),
-        footer: (!small.is_empty()).then_some(footer),
-        ..Table::default()
-    });
+    print_table(
+        &Table::new(
+            "Which op called which",
+            vec![
+                Column::name("op"),
+                Column::number("count", 0),
+                Column::number("total", 0),
+                Column::number("share", 0),
+                Column::name(""),
+            ],
+            shown.iter().map(row).collect(),
+        )
+        .with_footer((!small.is_empty()).then_some(footer)),
+    );
 }
 
 pub(crate) fn print_table(table: &Table) {

@@ -15,7 +15,7 @@ pub(crate) const HIDDEN: usize = 384;
 pub(crate) const CLASSES: usize = 10;
 pub(crate) const BATCH: usize = 128;
 
-/// In which order the optimiser visits the elements of a matrix.
+/// The order in which the optimiser visits the elements of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Walk {
     /// In the order of memory.

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         drop(session);
         return Ok(());
     }
-    // A session of its own: it records memory too, which the runs that are compared do without.
+    // A separate session, which also records memory; the runs that are compared do not.
     let session = Session::start()?;
     let losses = train(STEPS, Walk::Rows);
     let trace = session.finish();
@@ -59,10 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn compare(before: &RunGroup, after: &RunGroup) {
-    let settings = DiffSettings {
-        design: Design::Pairs,
-        ..DiffSettings::default()
-    };
+    let settings = DiffSettings::default().with_design(Design::Pairs);
     let found = diff(before, after, &settings);
     let row = |row: &DiffRow| {
         let dims = row.input_shapes.as_deref().unwrap_or_default();
@@ -75,18 +72,17 @@ fn compare(before: &RunGroup, after: &RunGroup) {
             row.verdict.to_string(),
         ]
     };
-    report::print_table(&Table {
-        title: "By columns against by rows: a quiet call, and the change of a run".to_owned(),
-        columns: vec![
+    report::print_table(&Table::new(
+        "By columns against by rows: a quiet call, and the change of a run",
+        vec![
             Column::name("op"),
             Column::number("rows", 0),
             Column::number("columns", 0),
             Column::number("change", 0),
             Column::name("verdict"),
         ],
-        rows: found.rows.iter().take(8).map(row).collect(),
-        ..Table::default()
-    });
+        found.rows.iter().take(8).map(row).collect(),
+    ));
     let adam = found.ops.iter().find(|row| row.operation == "adam");
     match adam.filter(|row| row.verdict == Verdict::Slower) {
         Some(row) => println!(

@@ -1,8 +1,8 @@
 //! Any change to a recording is read without a panic, by the reader and by the follower.
 //!
 //! The input is a list of changes to a recording that this program makes once: a position in four bytes, and a byte that
-//! replaces the one there. A third of the inputs is read as it is after that, a third with the checksums made right, so
-//! that the changes get past them, and a third is also cut off. An input that is a recording itself is read as such.
+//! replaces the one there. A third of the changed recordings is read as it is, a third with corrected checksums, so that
+//! the changes are not found by them, and a third is also cut off. An input that is a recording itself is read as such.
 
 #![no_main]
 
@@ -60,7 +60,7 @@ fn put(bytes: &mut [u8], at: usize, checksum: u32) {
     }
 }
 
-/// Makes the checksums of the header and of all records right.
+/// Corrects the checksums of the header and of all records.
 fn correct(bytes: &mut [u8]) {
     let Some(checksum) = bytes.get(..80).map(crc32fast::hash) else {
         return;

@@ -1,8 +1,8 @@
 //! The recorder, driven by random sequences of ops: every op that ended is in the trace, or counted.
 //!
-//! The first byte chooses the session, each following one what happens next: ops with and without tensors, nested ones,
-//! panics in ops and in what describes them, async ops that end or are dropped, other threads, labels, steps, pauses and
-//! snapshots.
+//! The first byte chooses the session, each following one the next action: ops with and without tensors, nested ones,
+//! panics in ops and in the code that describes them, async ops that end or are dropped, other threads, labels, steps,
+//! pauses and snapshots.
 
 #![no_main]
 
@@ -83,7 +83,7 @@ fn nested<'a>(label: &str, bytes: &'a [u8], depth: usize) -> &'a [u8] {
     run(bytes, depth + 1, None)
 }
 
-/// Runs ops as the bytes say, up to one that ends the op around them. Returns the bytes after it.
+/// Runs the actions that the bytes choose, up to one that ends the op around them. Returns the bytes after it.
 fn run<'a>(mut bytes: &'a [u8], depth: usize, mut session: Option<&mut Session>) -> &'a [u8] {
     while let Some((&what, rest)) = bytes.split_first() {
         bytes = rest;

@@ -64,8 +64,8 @@ impl Lengths {
     }
 }
 
-/// Nanoseconds per call of ours and of the floor in a recording of so many; what a process started by
-/// [`Lengths::run`] finds out.
+/// Nanoseconds per call of ours and of the floor in a recording of `calls` calls. Processes that [`Lengths::run`] starts
+/// call it.
 pub fn length(calls: usize) -> (f64, f64) {
     let ours = per_call(&Ours, Column::WithShapes, calls);
     (ours, per_call(&Floor, Column::Bare, calls))

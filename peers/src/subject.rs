@@ -1,10 +1,10 @@
-//! What is measured: one op, called many times under one tracer.
+//! The subjects of measurement: one op, called many times under one tracer.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use trace_runtime::{DType, Device, TensorLike, TensorSink};
 
-/// A tensor of rank 2, as far as a tracer looks at it.
+/// A tensor of rank 2, with the facts that tracers read.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrix {
     pub dims: [usize; 2],
@@ -51,7 +51,7 @@ pub trait Subject: Sync {
     }
 }
 
-/// What is measured of a subject.
+/// A measurement of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     Bare,

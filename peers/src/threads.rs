@@ -57,7 +57,7 @@ impl Threads {
     }
 }
 
-/// Calls per nanosecond of so many threads, with shapes where the subject can.
+/// Calls per nanosecond of this many threads, with shapes if the subject records them.
 fn rate(subject: &dyn Subject, threads: usize) -> f64 {
     let barrier = Barrier::new(threads);
     let thread = || {

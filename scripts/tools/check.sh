@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Opens our exports in the tools that people use, and compares what they show with our own figures.
+# Opens our exports in the tools that people use, and compares their figures with ours.
 #
 #   scripts/tools/check.sh [--only TOOL,TOOL] [TRACE...]
 #
@@ -73,7 +73,7 @@ run_inferno() {
 install_dataframes() { python_packages duckdb polars; }
 run_dataframes() { "$dir/venv/bin/python" $here/check_parquet.py "$out"; }
 
-# Of torch only one file is needed, which is the same for all systems: the smallest package has it.
+# Only one file of torch is needed. It is the same for all systems, so the smallest package is used.
 install_memory() {
   python_packages && "$dir/venv/bin/pip" download --quiet --no-deps --only-binary=:all: --dest "$dir" \
     --python-version 3.12 --implementation cp --abi cp312 --platform macosx_11_0_arm64 torch==2.11.0 &&

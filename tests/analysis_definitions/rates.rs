@@ -15,10 +15,7 @@ fn an_op_is_bound_by_memory_below_the_ridge() {
     (add.flops, add.bytes_moved) = (Some(100), Some(400));
     trace.add_entry(matmul);
     trace.add_entry(add);
-    let peaks = MachinePeaks {
-        flops_per_s: 8e9,
-        bytes_per_s: 8e8,
-    };
+    let peaks = MachinePeaks::new(8e9, 8e8);
     let points = roofline(&by_op(&trace), &peaks);
     let shown: Vec<_> = points
         .iter()
@@ -63,7 +60,7 @@ fn given_flops_win_over_inferred_ones() {
 }
 
 /// A layer whose matmul of 60 FLOPs and 124 bytes launches a kernel of 65 ns, and a relu that launches
-/// nothing; `linked` is false where the trace has lost the launch.
+/// nothing; `linked` is false if the trace has lost the launch.
 fn launched(linked: bool) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let (host, stream) = (

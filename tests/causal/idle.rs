@@ -1,4 +1,4 @@
-//! Why devices were idle, and how work was launched.
+//! The causes of idle time of devices, and the launches of their work.
 
 use crate::run::Run;
 use crate::{causes, idle, named};
@@ -35,7 +35,7 @@ fn an_idle_stream_waits_for_another_stream_or_for_communication() {
             .iter()
             .map(|cause| (cause.cause.as_str(), cause.ns))
             .collect();
-        // Launched at 20 to 30, waiting until 100, then 5 late; before, the host was in `step`.
+        // Until 20 the host was in `step`. The launch took from 20 to 30, the work waited until 100, and began 5 late.
         assert_eq!(
             found,
             [

@@ -1,4 +1,4 @@
-//! Waits between threads and ranks, async ops, and what is a lane.
+//! Waits between threads and ranks, async ops, and the definition of a lane.
 
 use crate::run::Run;
 use crate::{host, named, ops_on_path};

@@ -34,7 +34,7 @@ struct Made {
     target: Target,
 }
 
-/// What a call acts on.
+/// The stream and the event that a call acts on.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) stream: Option<u64>,
@@ -51,12 +51,12 @@ impl Run {
         }
     }
 
-    /// What follows is on this host thread.
+    /// Later ops and calls are on this host thread.
     pub(crate) fn on_thread(&mut self, thread: u64) {
         self.thread = thread;
     }
 
-    /// What follows is on this rank.
+    /// Later ops and calls are on this rank.
     pub(crate) fn rank(&mut self, rank: u32) {
         self.rank = Some(rank);
     }
@@ -237,17 +237,14 @@ impl Run {
         }
         for (step, item) in self.items.iter().enumerate() {
             if let Some(call) = item.call {
-                builder.push_launch(Launch {
-                    step,
-                    call: number[call],
-                });
+                builder.push_launch(Launch::new(step, number[call]));
             }
         }
         builder.finish()
     }
 }
 
-/// What a simulated host does next.
+/// The next action of a simulated host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Call {
     /// An op without a launch.
@@ -278,7 +275,7 @@ pub(crate) fn any_call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// One host thread and two streams that do what `calls` asks for.
+/// Simulates one host thread and two streams that execute `calls`.
 pub(crate) fn simulate(calls: &[Call]) -> TraceStore {
     let mut run = Run::new();
     let mut now = 0;

@@ -30,7 +30,7 @@ pub(crate) fn during(body: impl FnOnce()) -> Allocated {
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST_HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// How far the bytes that all threads hold rise above what they are now while `body` runs.
+/// The largest increase of the bytes that all threads hold while `body` runs.
 #[allow(dead_code, reason = "not every test asks for it")]
 pub(crate) fn most_held_during<R>(body: impl FnOnce() -> R) -> (R, usize) {
     let before = HELD.load(Ordering::Relaxed);

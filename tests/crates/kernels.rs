@@ -297,7 +297,7 @@ impl Layer for Linear {
 
 #[traced_op]
 impl<T: Clone> Found<T> {
-    /// Whether it is here.
+    /// True if it is here.
     pub const fn is_here(&self) -> bool {
         matches!(self, Self::Here(_))
     }

@@ -177,7 +177,7 @@ fn one_thread_runs_one_after_the_other_and_parents_come_first() {
         (&vec![matmul.id], &vec![relu.id])
     );
     assert_eq!((&matmul.inside, &loss.inside), (&vec![layer.id], &vec![]));
-    // Of the layer only what the ops inside it leave: 4,100 ns. Then 4,300, 2,300 and 400: 4.1, 8.4, 10.7 and 11.1 µs.
+    // The layer without the ops inside it takes 4,100 ns. Then 4,300, 2,300 and 400: 4.1, 8.4, 10.7 and 11.1 µs.
     let micros: Vec<u64> = nodes.iter().map(|node| node.duration_us).collect();
     assert_eq!(micros, [4, 4, 3, 0]);
     assert_eq!(run(&nodes)[&loss.id], 11_100);

@@ -172,7 +172,7 @@ fn an_empty_trace_is_an_empty_file() {
 
 proptest! {
     #[test]
-    fn every_entry_is_a_slice_inside_of_its_parent_with_its_own_times(trace in random_trace()) {
+    fn every_entry_is_a_slice_inside_its_parent_with_its_own_times(trace in random_trace()) {
         let decoded = decode(&exported(&PerfettoTrace::new(), &trace));
         prop_assert_eq!(decoded.slices.len(), trace.entries.len());
         for slice in &decoded.slices {

@@ -78,7 +78,7 @@ prop_compose! {
     }
 }
 
-/// Two ranks: a layer with a matmul inside of it, and a collective that it handed to another thread.
+/// Two ranks: a layer with a matmul inside it, and a collective that it handed to another thread.
 /// The matmul and the collective share ten microseconds.
 pub(crate) fn two_ranks() -> RecordedExecutionTrace {
     let mut trace = RecordedExecutionTrace::new().with_metadata("thread.1.name", "main");

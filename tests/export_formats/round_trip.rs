@@ -196,7 +196,7 @@ fn runtime_calls_and_launches_are_read_back() {
             .with_stream(7)
             .with_event(step);
         let call = builder.push_call(thread, &call);
-        builder.push_launch(Launch { step, call });
+        builder.push_launch(Launch::new(step, call));
     }
     let store = builder.finish();
     let back = read_back(&ChromeTrace::new(), &store);
@@ -212,7 +212,7 @@ fn runtime_calls_and_launches_are_read_back() {
         (calls.len(), calls[0].rank, calls[0].event),
         (1, Some(1), Some(0))
     );
-    assert!(second.launches().eq([Launch { step: 1, call: 0 }]));
+    assert!(second.launches().eq([Launch::new(1, 0)]));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 use crate::random_trace::{exported_text, random_trace, two_ranks};
 use proptest::prelude::*;
 use serde_json::Value;
+use std::time::Duration;
 use trace_runtime::export::Speedscope;
-use trace_runtime::{RecordedExecutionTrace, TraceStore};
+use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
 
 fn file(trace: &RecordedExecutionTrace) -> Value {
     serde_json::from_str(&exported_text(&Speedscope, trace)).expect("valid JSON")
@@ -88,4 +89,26 @@ proptest! {
         let store = TraceStore::try_from(&trace).unwrap();
         prop_assert_eq!(exported_text(&Speedscope, &trace), exported_text(&Speedscope, &store));
     }
+}
+
+#[test]
+fn executions_with_different_labels_are_different_frames() {
+    let mut trace = RecordedExecutionTrace::new();
+    for (step, label) in [None, Some("layers.0"), Some("layers.1"), Some("layers.0")]
+        .into_iter()
+        .enumerate()
+    {
+        let mut entry = RecordedTraceEntry::new(step, "attn");
+        entry.label = label.map(str::to_owned);
+        entry.set_start_us(Some(10.0 * step as f64));
+        trace.add_entry(entry.with_duration(Duration::from_micros(5)));
+    }
+    let file = file(&trace);
+    let frames: Vec<_> = file["shared"]["frames"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|frame| frame["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(frames, ["attn", "attn layers.0", "attn layers.1"]);
 }

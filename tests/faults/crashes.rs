@@ -1,7 +1,7 @@
-//! Ends of a process that nothing in it can prevent, or that it asked for.
+//! Processes that end by a signal, an abort, `exit` or a lack of memory or disk space.
 //!
 //! The process that ends keeps two counts in a file: ops that have begun, written before each, and ops that have ended,
-//! written after it. The recording has as many as lie between the two.
+//! written after it. The number of recorded ops is between the two.
 
 use crate::row::{Fault, Row, folder, other_process, part, skip};
 use std::fs::{self, File};
@@ -148,7 +148,7 @@ fn child(how: &str) -> Row {
                     std::hint::black_box(&held);
                 }
             }
-            // The program goes on until the signal ends it.
+            // The program continues until the signal ends it.
             "int" | "int-written" if op == 20_000 => send(me, libc::SIGINT),
             "term" | "term-written" | "handled-written" if op == 20_000 => send(me, libc::SIGTERM),
             "handled-written" if IS_ASKED.load(std::sync::atomic::Ordering::SeqCst) => break,
@@ -167,7 +167,7 @@ fn start(how: &str) -> Child {
         .expect("a process")
 }
 
-/// The row of a trace whose process may have ended inside of an op.
+/// The row of a trace whose process may have ended inside an op.
 fn row_of(trace: &TraceStore) -> Row {
     let open = trace
         .views()
@@ -255,7 +255,7 @@ fn out_of_memory() -> Row {
     row_of(&read::open(stream()).expect("a trace"))
 }
 
-/// A small disk, which takes a user who may mount one.
+/// A small disk. Only a user who may mount a file system can make one.
 fn small_disk(size: &str) -> PathBuf {
     let disk = folder().join("disk");
     fs::create_dir(&disk).expect("a folder");
@@ -270,7 +270,7 @@ fn small_disk(size: &str) -> PathBuf {
 }
 
 fn unmount(disk: &PathBuf) {
-    // Lazily: this thread has the ring mapped until it ends.
+    // With `-l`, because this thread has the ring mapped until it ends.
     let status = Command::new("umount").arg("-l").arg(disk).status();
     assert!(status.is_ok_and(|status| status.success()));
 }

@@ -23,7 +23,7 @@ fn leaves() {
     }
 }
 
-/// In the child 0, in the parent the child's number.
+/// Forks. Returns 0 in the child, and the child's number in the parent.
 #[allow(unsafe_code, reason = "the standard library has no `fork`")]
 fn fork_now() -> libc::pid_t {
     // SAFETY: the child has one thread. It runs ops, allocates, which the C library allows after a fork, and exits.
@@ -34,7 +34,7 @@ fn fork_now() -> libc::pid_t {
     child
 }
 
-/// The exit code of a child; none if it is still running after a minute, when it is killed.
+/// The exit code of a child; `None` if it is still running after a minute, when it is killed.
 #[allow(unsafe_code, reason = "the standard library has no `waitpid`")]
 fn exit_code(child: libc::pid_t) -> Option<i32> {
     for _ in 0..6000 {
@@ -57,7 +57,7 @@ fn exit_child(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// A forked child does not record for its parent. It makes a recording of its own, with the same file name.
+/// A forked child does not record for its parent. It makes its own recording, with the same file name.
 fn fork() -> Row {
     let file = folder().join("run.json");
     let session = Session::builder().output(&file).start().unwrap();

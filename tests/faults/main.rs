@@ -1,6 +1,6 @@
-//! The fault suite: what becomes of a recording when the program, its threads or its disk fail.
+//! The fault suite: recordings of programs that fail, or whose threads or disk fail.
 //!
-//! Each fault runs in a process of its own and prints a row: the ops that ended, those that are in the trace, and those
+//! Each fault runs in a separate process and prints a row: the ops that ended, those that are in the trace, and those
 //! that the trace counts as lost. The last two add up to the first on every row. `scripts/faults.sh` runs it;
 //! `cargo test --test faults -- disk` runs the faults whose name contains `disk`.
 

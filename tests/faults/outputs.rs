@@ -73,7 +73,7 @@ fn closed_pipe() -> Row {
     if !made.is_ok_and(|status| status.success()) {
         skip();
     }
-    // Opens the pipe, so that the session can, and goes away without reading.
+    // Opens the pipe, so that the session can open it too, and closes it without reading.
     let session = Session::builder().output(&pipe).start().unwrap();
     for _ in 0..100 {
         leaves();
@@ -87,7 +87,7 @@ fn closed_pipe() -> Row {
     Row::of(&error.into_trace().expect("the trace is not lost"))
 }
 
-/// A process that records as the environment asks it to. All of them are recording when the first one ends.
+/// A process that `OPTRACE` makes record. All of them are recording when the first one ends.
 fn records_by_environment() -> Row {
     let session = Session::from_env().unwrap();
     leaves();

@@ -1,4 +1,4 @@
-//! Runs each fault in a process of its own, and prints the table.
+//! Runs each fault in a separate process, and prints the table.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_runtime::TraceView;
 
-/// The name of a fault, and what a process with this fault does.
+/// The name of a fault, and the function that a process with this fault runs.
 pub(crate) type Fault = (&'static str, fn() -> Row);
 
-/// What became of the ops of one process.
+/// The numbers of ops of one process: ended, recovered from the trace, and counted as lost.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) ended: u64,
@@ -48,7 +48,7 @@ impl Row {
         Row::of(&trace_runtime::read::open(path).expect("a trace"))
     }
 
-    /// The row of a process that may have ended inside of an op: between so many ops had ended and so many had begun.
+    /// The row of a process that may have ended inside an op: at least `ended` ops had ended, and at most `begun` had begun.
     pub(crate) fn with_ended_within(self, ended: u64, begun: u64) -> Row {
         self.with_ended((self.recovered + self.counted).clamp(ended, begun))
     }

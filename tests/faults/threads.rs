@@ -35,7 +35,7 @@ fn leaves(times: u64) {
     }
 }
 
-/// Waits inside of an op until the session has finished.
+/// Waits inside an op until the session has finished.
 #[traced_op]
 fn waits(all: &Barrier) {
     all.wait();

@@ -125,7 +125,7 @@ fn a_device_that_runs_dry_at_a_synchronisation_is_found() {
 }
 
 #[test]
-fn copies_count_where_nothing_hides_them() {
+fn copies_count_if_they_do_not_overlap_with_work() {
     let copying = |kernel: (u64, u64)| {
         let mut profile = Profile::default();
         profile.op("aten::copy_", 0, 1000);

@@ -45,7 +45,7 @@ impl Profile {
         self
     }
 
-    /// A launch at `start` and what it launches.
+    /// A launch at `start`, and the kernel that it launches.
     pub(crate) fn launch(
         &mut self,
         start: u64,
@@ -64,7 +64,7 @@ impl Profile {
         self
     }
 
-    /// What the call with this id launched.
+    /// The kernel that the call with this id launched.
     pub(crate) fn kernel(&mut self, kernel: &str, at: (u64, u64), id: u64) -> &mut Self {
         let cat = if kernel.starts_with("Memcpy") {
             "gpu_memcpy"

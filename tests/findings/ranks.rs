@@ -31,7 +31,7 @@ fn communicating(hidden: bool) -> TraceStore {
 }
 
 #[test]
-fn communication_counts_where_nothing_hides_it() {
+fn communication_counts_if_it_does_not_overlap_with_computation() {
     let found = findings(&communicating(false));
     let exposed = of_kind(&found, FindingKind::ExposedCommunication).unwrap();
     assert!(near(exposed.share, 0.3));

@@ -1,4 +1,4 @@
-//! Kinds of runs, as the person who studied them would sum them up.
+//! Kinds of runs, each with the conclusion that a person who studied it would draw.
 
 use crate::{Profile, kinds, near, of_kind};
 use trace_runtime::analyze::{CausalModel, FindingKind, findings};
@@ -263,7 +263,7 @@ fn inference_on_the_cpu_is_headed_by_its_products() {
 
 /// An op with the option `sync` and an op that only prepares.
 #[test]
-fn an_own_trace_with_sync_has_the_conclusion_of_a_profiler_trace() {
+fn our_trace_with_sync_gives_the_same_findings_as_a_profiler_trace() {
     use trace_runtime::model::{NewEntry, Pause, PauseKind, TraceStoreBuilder};
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);

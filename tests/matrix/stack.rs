@@ -48,7 +48,7 @@ fn bytes_per_level(recursion: fn(&[f32], usize) -> usize) -> usize {
 
 #[test]
 fn an_idle_level_takes_little_stack() {
-    // 64 and 128 bytes with Rust 1.95 on x86-64. With `return` the body is a function of its own.
+    // 64 and 128 bytes with Rust 1.95 on x86-64. With `return` the body is a separate function.
     let without = bytes_per_level(traced).saturating_sub(bytes_per_level(plain));
     assert!(without <= 96, "{without} bytes a level");
     let with =

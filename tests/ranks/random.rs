@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use trace_runtime::TraceStore;
 use trace_runtime::analyze::{CausalModel, Scenario};
 
-/// What happens next in a job.
+/// The next event of a job.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// A rank computes.
     Work(usize, u8, i64),
     /// A rank does something that is not traced.
     Gap(usize, i64),
-    /// All ranks meet; the transfer takes so long.
+    /// All ranks meet; the transfer takes this time.
     AllReduce(i64),
     /// A rank sends to another one.
     Message(usize, usize, i64),

@@ -192,7 +192,7 @@ fn a_replay_moves_the_wait_and_not_the_work_in_front_of_it() {
     // Rank 0 sends at 350 (half of 701, rounded): rank 1 waits until then and needs 14 more.
     let rank = Scenario::new().scale_rank(0, 0.5);
     assert_eq!(job.run(&rank).total_ns, 351 + 14);
-    // Ten times faster, nobody waits: rank 1 begins its wait at 300.
+    // Ten times faster, no rank waits: rank 1 begins its wait at 300.
     let rank = Scenario::new().scale_rank(0, 0.1);
     assert_eq!(job.run(&rank).total_ns, 300 + 14);
 }

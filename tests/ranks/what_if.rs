@@ -1,4 +1,4 @@
-//! What a job would take with other durations, on jobs small enough to work out by hand.
+//! The time of a job with other durations, on jobs that are small enough to compute by hand.
 
 use crate::job::Job;
 use trace_runtime::analyze::{CausalModel, Scenario, Usual};

@@ -85,8 +85,8 @@ fn a_kernel_has_a_device_a_kind_and_the_op_that_launched_it() {
         (calls[0].name, calls[0].during),
         ("cudaLaunchKernel", Some(0))
     );
-    assert!(plain.launches().eq([Launch { step: 1, call: 0 }]));
-    assert!(trace.launches().eq([Launch { step: 2, call: 0 }]));
+    assert!(plain.launches().eq([Launch::new(1, 0)]));
+    assert!(trace.launches().eq([Launch::new(2, 0)]));
 }
 
 #[test]

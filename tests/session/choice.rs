@@ -1,4 +1,4 @@
-//! Which ops of a session are recorded: by limit, sample, schedule, pause, filter and thread.
+//! The ops that a session records: by limit, sample, schedule, pause, filter and thread.
 
 use crate::{count, leaf, turn, twice};
 use trace_runtime::{Filter, Schedule, Session, TraceView, traced_op};

@@ -1,11 +1,11 @@
-//! Which events of a trace are steps.
+//! The events of a trace that are steps.
 
 use crate::{annotation, chrome, event, names, numbers, op};
 use trace_runtime::analyze::{call_tree, step_of_entries};
 use trace_runtime::{TraceStep, TraceView};
 
 #[test]
-fn annotations_of_steps_are_steps_and_their_children_roots() {
+fn annotations_of_steps_become_steps_and_the_ops_inside_become_roots() {
     let trace = chrome(&[
         annotation("ProfilerStep#5", (0, 100)),
         op("aten::linear", (10, 50)),

@@ -69,7 +69,7 @@ fn forward(x: &[f32]) -> f32 {
     x.iter().sum()
 }
 
-/// Sessions do not nest, and tests run side by side: all that needs one is here.
+/// Everything that needs a session is in one test, because sessions do not nest and tests run in parallel.
 #[cfg(feature = "enabled")]
 #[test]
 fn a_session_records_its_steps() {

@@ -25,7 +25,7 @@ Exit codes:
 
 Colours are used only on a terminal, and never while NO_COLOR is set.";
 
-/// Which rows of a profiler's trace to keep.
+/// The rows of a profiler's trace to keep.
 #[allow(
     clippy::struct_excessive_bools,
     reason = "each is a switch of the command line"

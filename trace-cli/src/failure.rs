@@ -1,4 +1,4 @@
-//! Why a command failed.
+//! The error of a command.
 
 use std::fmt;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! Loads traces from files and from standard input, decompressing where needed.
+//! Loads traces from files and from standard input, decompressing if needed.
 
 use crate::args::Reading;
 use crate::compression::{Compression, gzip, zstd};

@@ -36,15 +36,16 @@ pub(crate) fn style(layout: &Layout) -> TextStyle {
         let (width, _) = terminal_size::terminal_size()?;
         to_terminal.then_some(usize::from(width.0))
     };
-    TextStyle {
-        width: layout
-            .width
-            .or_else(terminal)
-            .unwrap_or(PLAIN_WIDTH)
-            .max(NARROWEST),
-        colour: colour(to_terminal, std::env::var_os("NO_COLOR").as_deref()),
-        rows: layout.rows,
-    }
+    TextStyle::default()
+        .with_width(
+            layout
+                .width
+                .or_else(terminal)
+                .unwrap_or(PLAIN_WIDTH)
+                .max(NARROWEST),
+        )
+        .with_colour(colour(to_terminal, std::env::var_os("NO_COLOR").as_deref()))
+        .with_rows(layout.rows)
 }
 
 fn colour(to_terminal: bool, no_colour: Option<&OsStr>) -> Colour {
@@ -56,8 +57,8 @@ fn colour(to_terminal: bool, no_colour: Option<&OsStr>) -> Colour {
     }
 }
 
-/// Writes tables with a line or more above them, in the format of `layout`. For CSV that is the first table
-/// alone, for JSON the text that `json` returns.
+/// Writes tables with lines above them, in the format of `layout`. CSV has only the first table; JSON is the text that
+/// `json` returns.
 pub(crate) fn tables(
     layout: &Layout,
     first_line: &str,

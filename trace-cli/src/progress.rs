@@ -1,5 +1,5 @@
-//! Progress bars on standard error, one per file that is being read. Reads that are short and standard
-//! errors that are not a terminal show none.
+//! Progress bars on standard error, one per file that is being read. Short reads have none, and neither does a standard
+//! error that is not a terminal.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Read};
@@ -28,7 +28,7 @@ impl Progress {
         }
     }
 
-    /// Counts what is read from `source`; the bar is removed when the result is dropped.
+    /// Counts the bytes that are read from `source`; the bar is removed when the result is dropped.
     pub(crate) fn reading<R>(&self, path: &Path, size: Option<u64>, source: R) -> Counted<R> {
         let name = path.file_name().unwrap_or(path.as_os_str());
         let template = if size.is_some() {

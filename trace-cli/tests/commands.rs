@@ -1,4 +1,4 @@
-//! What each command prints, in every format.
+//! The output of each command, in every format.
 
 mod process;
 
@@ -342,7 +342,7 @@ const SYNCHRONISED: &str = r#"[
     {"ph":"X","cat":"cuda_runtime","name":"cudaDeviceSynchronize","pid":1,"tid":1,"ts":20,"dur":978,"args":{"correlation":8}}]"#;
 
 #[test]
-fn path_shows_the_work_that_decided_and_who_waited() {
+fn path_shows_the_critical_work_and_the_waits() {
     let folder = Folder::new();
     let file = folder.file("run.json", SYNCHRONISED);
     let text = optrace(&["path", &file]).fine();

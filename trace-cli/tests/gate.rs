@@ -318,7 +318,7 @@ fn compare_reports_programs_that_fail() {
 /// Two runs of a recommendation model on a GPU, before and after a compiler was switched on; the account was made by
 /// hand from the events: the mean length of the six `ProfilerStep`s, and the sums of the device copies.
 #[test]
-fn a_real_pair_is_explained_as_by_hand() {
+fn the_explanation_of_a_real_pair_equals_one_made_by_hand() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");
     let [before, after] =
         ["diff_control.json.gz", "diff_test.json.gz"].map(|name| folder.join(name));

@@ -225,7 +225,7 @@ impl<K: Ord, V: TensorLike, S> TensorLike for HashMap<K, V, S> {
         if V::__element(&mut Dims::of(0)).is_some() {
             return;
         }
-        // Sorting costs more than the rest; a map this large is not described as a whole anyway.
+        // Sorting would cost more than everything else, and a map of this size is not described completely anyway.
         if self.len() > MAX_PARTS {
             return parts(self.values(), sink);
         }

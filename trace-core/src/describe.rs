@@ -1,4 +1,4 @@
-//! Tensors on their way to the recorder: passed as values, and described only while recording.
+//! The inputs and outputs of an op as expanded code passes them: values that are described only while recording.
 
 use crate::library::Library;
 use crate::slices::{Elements, Slices};
@@ -8,10 +8,10 @@ use std::marker::PhantomData;
 
 /// The inputs or outputs of an op. Closures implement it too, but cost three times the compile time of the values here.
 pub trait Describe {
-    /// Whether there is nothing to describe, and no code of the user's to run.
+    /// True if there is nothing to describe and no user code to run.
     const IS_NOTHING: bool = false;
 
-    /// Whether there may be a [label](Self::label).
+    /// True if there may be a [label](Self::label).
     const HAS_LABEL: bool = false;
 
     /// Writes the descriptions to the sink. Called at most once, while recording. A panic in the user's code is caught.
@@ -30,7 +30,7 @@ pub trait Describe {
     /// The same for a part of a list, for which the list catches panics.
     fn describe_uncaught(self, sink: &mut TensorSink);
 
-    /// Whether [`describe_uncaught`](Self::describe_uncaught) may panic.
+    /// True if [`describe_uncaught`](Self::describe_uncaught) may panic.
     fn can_panic(&self) -> bool;
 
     /// Calls `use_label` with the label of this execution, if it has one. Called at most once, while recording.
@@ -193,7 +193,7 @@ impl<T: ?Sized> Describe for Found<'_, T, AsNothing> {
     }
 }
 
-/// Describes the value of a success; a failure is the op's failure.
+/// Describes the value of a success. A failure makes the op's outcome an error.
 #[derive(Debug)]
 pub struct AsResult<As>(PhantomData<As>);
 

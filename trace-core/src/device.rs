@@ -1,4 +1,4 @@
-//! Where a tensor lives.
+//! The device of a tensor or an op.
 
 use std::fmt;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -39,11 +39,11 @@ pub enum Device {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeviceName(u16);
 
-/// A device code is 16 bits: the family above, the ordinal or the index of the name below.
+/// A device code has 16 bits: the family in the upper ones, the ordinal or the index of the name in the lower ones.
 const ORDINALS: u16 = 1 << 12;
 const FAMILIES: [&str; 5] = ["cuda", "metal", "rocm", "vulkan", "wgpu"];
 const NAMED: u16 = 0x8000;
-/// The name of all devices past the table's end.
+/// The name of all devices that do not fit into the table.
 const OVERFULL: &str = "other";
 
 impl Device {
@@ -164,7 +164,7 @@ fn names() -> &'static RwLock<Vec<&'static str>> {
     NAMES.get_or_init(|| RwLock::new(vec![OVERFULL]))
 }
 
-/// An ordinal that has no code of its own is kept by name.
+/// An ordinal that is too large for a code is stored by name.
 #[cfg(feature = "engine")]
 #[cold]
 fn far_ordinal(family: u16, number: u16) -> u16 {

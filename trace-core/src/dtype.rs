@@ -11,7 +11,7 @@ macro_rules! dtypes {
         #[non_exhaustive]
         #[repr(u8)]
         pub enum DType {
-            /// Nothing is known of the element type; it counts as 8 bytes.
+            /// The element type is not known; an element counts as 8 bytes.
             #[default]
             Unknown = 0,
             $($(#[$doc])* $variant,)*
@@ -28,7 +28,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// The size of one element in bits; 64 where nothing is known.
+            /// The size of one element in bits; 64 if the type is unknown.
             pub const fn bits(self) -> usize {
                 match self {
                     DType::Unknown => 64,

@@ -2,7 +2,7 @@
 
 use crate::DType;
 
-/// A type that tensors have as elements.
+/// The element type of a tensor.
 ///
 /// Slices, vectors and arrays of it are tensors, and so are the matrices of the libraries that
 /// trace-runtime knows. `usize` and `isize` are left out on purpose: a `&[usize]` holds dims or

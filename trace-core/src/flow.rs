@@ -1,4 +1,4 @@
-//! How a function is recorded if only the compiler knows whether it returns a boxed future.
+//! Recording of functions for which only the compiler knows whether they return a boxed future.
 //!
 //! `Returns::<R>::TYPE.__flow()` is [`Deferred`] if `R` is a `Pin<Box<dyn Future>>` under any name, else [`Immediate`]. It
 //! is found like the tensors in a value: an inherent method of the first type in a chain of `Deref` that has one.

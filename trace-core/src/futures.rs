@@ -103,7 +103,7 @@ where
 #[must_use = "futures do nothing unless polled"]
 pub struct Following<F, S, O> {
     op: AsyncOp,
-    /// What runs at the end: the `sync` option, and the description of the output.
+    /// The `sync` option and the description of the output, which run at the end.
     end: Option<(S, O)>,
     future: F,
 }
@@ -208,7 +208,7 @@ mod tests {
     use std::cell::Cell;
     use std::task::Waker;
 
-    /// Pending once, then ready.
+    /// A future that is pending once, then ready.
     #[derive(Default)]
     struct Yield(bool);
 

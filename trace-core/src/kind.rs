@@ -1,8 +1,8 @@
-//! What an op does, and how it ended.
+//! The kind of an op, its pauses, and its outcome.
 
 use std::fmt;
 
-/// What an op spends its time on.
+/// The kind of work that an op does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum OpKind {
@@ -46,7 +46,7 @@ impl fmt::Display for OpKind {
     }
 }
 
-/// Why an op did not work for a while.
+/// The reason of a pause of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum PauseKind {
@@ -76,9 +76,9 @@ pub enum Outcome {
     /// It returned.
     #[default]
     Ok,
-    /// It returned `Err`, also through `?`.
+    /// It returned `Err`, directly or through `?`.
     Error,
-    /// It panicked; the panic went on.
+    /// It panicked. Recording does not stop the panic.
     Panicked,
     /// Its future was dropped before it was done.
     Cancelled,

@@ -1,12 +1,12 @@
-//! What tensor libraries depend on to be traced: the attribute, the trait that describes tensors, and the hot path
-//! of the recorder. It does not read, analyze or write traces.
+//! The small crate that tensor libraries depend on to be traced: the attribute, the trait that describes tensors, and
+//! the hot path of the recorder. It does not read, analyze or write traces.
 //!
 //! | you write | depend on |
 //! |---|---|
 //! | a library: kernels, layers, a tensor type | `trace-core`, with `default-features = false` |
 //! | an application that records | `trace-runtime`, which re-exports everything here |
 //!
-//! Both may annotate functions; what they record ends up in one trace, with parents across the two. The application
+//! Both may annotate functions; their ops are in one trace, with parents across the two crates. The application
 //! decides whether recording is compiled in: it turns on `trace-runtime`'s default feature `enabled`, which turns on
 //! this crate's.
 //!
@@ -58,7 +58,8 @@ mod engine;
 pub use device::{Device, DeviceName};
 pub use dtype::DType;
 pub use element::Element;
-/// Reports allocations and frees of device memory, so that the report shows what was live and which op held it.
+/// Functions that report allocations and frees of device memory, so that the report shows the live memory and the ops that
+/// held it.
 pub mod memory {
     pub use crate::engine::memory::{allocated, freed};
 }
@@ -67,10 +68,10 @@ pub use engine::{OpHandle, TensorSink, current_op, in_op, label_scope};
 pub use kind::{OpKind, Outcome, PauseKind};
 pub use tensor_like::TensorLike;
 /// Implements [`TensorLike`](trait@TensorLike) for a struct or an enum that holds tensors: its fields describe theirs,
-/// in order. Fields that are not tensors are passed over.
+/// in order. Fields that are not tensors are skipped.
 ///
-/// A field whose type contains a type parameter is taken for a tensor, and becomes a bound of the impl;
-/// `#[tensor_like(skip)]` leaves a field out. `#[tensor_like(crate = path)]` on the type names this crate where it is
+/// A field whose type contains a type parameter is assumed to be a tensor, and its type gets the bound `TensorLike`;
+/// `#[tensor_like(skip)]` leaves a field out. `#[tensor_like(crate = path)]` on the type names this crate if it is
 /// not a direct dependency called `trace_core`.
 ///
 /// ```
@@ -80,8 +81,8 @@ pub use tensor_like::TensorLike;
 /// struct Layer { weight: Vec<[f32; 4]>, bias: Option<Vec<f32>>, name: String }
 /// ```
 pub use trace_macros::TensorLikeCore as TensorLike;
-/// Records every execution of a function: its name, the shape, dtype and device of every tensor that goes in and comes
-/// out, when it ran, inside which other op, and how it ended.
+/// Records every execution of a function: its name, the shape, dtype and device of each input and output tensor, when it
+/// ran, inside which other op, and how it ended.
 ///
 /// ```
 /// use trace_core::traced_op;
@@ -96,8 +97,8 @@ pub use trace_macros::TensorLikeCore as TensorLike;
 /// ```
 ///
 /// The options are `name`, `kind`, `device`, `label`, `skip`, `inputs`, `output`, `flops`, `bytes`, `meta`,
-/// `group`, `peer`, `tag`, `sync` and `crate`; the documentation of `trace_runtime::traced_op` explains each. Expanded code names `::trace_core`; `crate = path`
-/// names this crate where it is not a direct dependency of that name.
+/// `group`, `peer`, `tag`, `sync` and `crate`; the documentation of `trace_runtime::traced_op` explains each. Expanded
+/// code names `::trace_core`; `crate = path` names this crate if it is not a direct dependency of that name.
 pub use trace_macros::traced_op_core as traced_op;
 #[cfg(feature = "alloc")]
 pub use traced_alloc::TracedAlloc;
@@ -106,7 +107,7 @@ pub use traced_alloc::TracedAlloc;
 #[path = "private.rs"]
 pub mod __private;
 
-/// The recorder as trace-runtime uses it, which pins the exact version of this crate: it changes without notice.
+/// The recorder, for trace-runtime only. It changes without notice; trace-runtime pins the exact version of this crate.
 #[cfg(feature = "engine")]
 #[doc(hidden)]
 pub mod __engine {

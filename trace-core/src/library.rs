@@ -1,4 +1,4 @@
-//! Tensor libraries whose types are recognised by name, so that a trace can report those that it lacks.
+//! Tensor libraries whose types are recognised by name, so that a trace can report tensors that were not recorded.
 
 /// A tensor library that has a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

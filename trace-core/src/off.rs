@@ -1,4 +1,4 @@
-//! The items of the recorder that other code names, without the recorder: everything here does nothing.
+//! The public items of the recorder for builds without it: everything here does nothing.
 //!
 //! They exist because expanded code must compile in this build too: a proc macro is built once for the host and may
 //! have its feature on there while this crate has it off.
@@ -16,7 +16,7 @@ pub struct TensorSink(());
 
 #[allow(clippy::unused_self, reason = "the signatures of the recorder's sink")]
 impl TensorSink {
-    /// One tensor: its dims, outermost first, its element type and its device.
+    /// Does nothing. The parameters are a tensor's dims, outermost first, its element type and its device.
     ///
     /// A scalar tensor has no dims.
     #[inline]
@@ -68,7 +68,7 @@ impl TensorSink {
     }
 }
 
-/// The op that was innermost where [`current_op`] was called: none, because recording is compiled out.
+/// The result of [`current_op`]: always empty, because recording is compiled out.
 #[derive(Debug, Clone, Default)]
 pub struct OpHandle(());
 

@@ -1,6 +1,6 @@
 //! `op!`: records a block.
 
-/// Records a block, for code that cannot carry `#[traced_op]`: a part of a function, a foreign call.
+/// Records a block, for code that cannot have `#[traced_op]`: a part of a function, a foreign call.
 ///
 /// The first argument is the name, the last the block; its value is the op's output and the value of the
 /// whole. In between are the options of [`#[traced_op]`](crate::traced_op). Give `inputs`: a block has no signature
@@ -24,17 +24,17 @@
 ///
 /// | option | |
 /// |---|---|
-/// | `inputs = [&x, &y]` | the tensors that go in, read before the block |
-/// | `output = [&x]` | the tensors that come out where they are not the block's value, read after it |
+/// | `inputs = [&x, &y]` | the input tensors, read before the block |
+/// | `output = [&x]` | the output tensors if they are not the block's value, read after it |
 /// | `kind = compute` | the kind of work: `compute`, `communication`, `memory`, `io`, `other` |
-/// | `device = "cuda:0"` | where it runs, if not where its tensors are |
+/// | `device = "cuda:0"` | the device that runs it, if that is not the device of its tensors |
 /// | `label = &layer.name` | the instance of the op, such as `layers.3.attn`: text |
 /// | `flops = n`, `bytes = n` | the work it does |
 /// | `meta = [layer = 3]` | text that is kept with the entry |
-/// | `group = "dp"`, `peer = rank`, `tag = 7` | of communication: the process group, the rank at the other end, the tag |
-/// | `sync = device.synchronize()` | run before the end is stamped |
+/// | `group = "dp"`, `peer = rank`, `tag = 7` | for communication: the process group, the rank at the other end, the tag |
+/// | `sync = device.synchronize()` | runs before the end time is taken |
 ///
-/// All of them are evaluated only while recording.
+/// All values are evaluated only while recording.
 ///
 /// ```
 /// # use trace_runtime::{op, record};
@@ -51,7 +51,7 @@
 /// ```
 ///
 /// A block that is left early, through `?`, `return` or `break`, is recorded with the outcome `error`, as is
-/// one whose value is an `Err`. With the feature `enabled` off `op!` is its block.
+/// one whose value is an `Err`. With the feature `enabled` off, `op!` only runs its block.
 #[macro_export]
 macro_rules! op {
     ($name:literal, $($rest:tt)+) => {
@@ -71,7 +71,7 @@ macro_rules! op {
     };
 }
 
-/// Takes the options one by one: `[name] [kind] [inputs and facts] [output] [sync] what is left`.
+/// Takes the options one by one: `[name] [kind] [inputs and facts] [output] [sync] remaining options`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __op {
@@ -191,7 +191,7 @@ macro_rules! __op_emit {
             $crate::__private::described_by(|_sink| { $($crate::__op!(@fact _sink $($fact)*);)* }));
         $crate::__private::finish(
             op,
-            // Takes no label: an unlabelled `break` in the block may be for a loop around it.
+            // The block has no label: an unlabelled `break` in it may belong to a loop around it.
             if false { $crate::__private::unreached() } else $body,
             |_op| { $(if $crate::__private::Op::begin_sync(_op) { let _ = $sync; })? },
             |_result, _sink| $crate::__op!(@outputs _result _sink $($output)*),
@@ -199,7 +199,7 @@ macro_rules! __op_emit {
     }};
 }
 
-/// Off: the options are type-checked, so that what they name is used, and never evaluated.
+/// With recording compiled out, the options are type-checked, so that their variables count as used, and never evaluated.
 #[cfg(not(feature = "enabled"))]
 #[doc(hidden)]
 #[macro_export]

@@ -1,7 +1,7 @@
 //! [`TensorLike`] for the standard library's pointers, guards, cells and locks.
 //!
-//! Only types that can be read without a side effect: a `LazyLock` would be initialised by reading it. A lock is tried
-//! and never waited for; if it is taken, the tensors in it are not described.
+//! Only types that can be read without a side effect are here: reading a `LazyLock` would initialise it. Locks are read
+//! with `try_lock`; if a lock is held, the tensors in it are not described.
 
 use crate::slices::{Elements, Slices};
 use crate::{TensorLike, TensorSink};
@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The methods of a type that gives a reference to what it describes.
+/// The methods of a type that gives a reference to the value that it describes.
 macro_rules! through {
     ([$method:ident $($can_panic:ident)?]) => {
         #[inline]
@@ -47,7 +47,7 @@ macro_rules! all_pointers {
             through!($methods);
         }
 
-        /// Of the pointers above; the `Deref` of others is user code.
+        /// Only for the pointers above, because the `Deref` of others is user code.
         impl<P: Deref<Target: $trait> + Known> $trait for Pin<P> {
             through!($methods);
         }

@@ -5,7 +5,7 @@
 //! [`TensorLike`]; of a slice of an [`Element`](crate::Element); of a slice whose element is known only by the name of its
 //! type; of any other type, in which no tensors are found. In a generic function the bounds written there decide.
 //!
-//! Nothing of the user's runs except `TensorLike::describe`: a `Deref` of an unknown type could do anything.
+//! No user code runs except `TensorLike::describe`: a `Deref` of an unknown type could do anything.
 
 use crate::describe::{AsElements, AsNothing, AsResult, AsSlices, AsTensors, Describe, Found};
 use crate::slices::{Elements, Slices};
@@ -70,7 +70,7 @@ pub struct OfAnything<'a, T: ?Sized>(&'a T);
 #[derive(Debug)]
 pub struct Infallible<'a, T: ?Sized>(&'a T);
 
-/// What one wrapper of the chain finds in a value of this type.
+/// The tensors that one wrapper of the chain finds in a value of this type.
 macro_rules! found {
     ($($wrapper:ident<$value:ty> [$($generics:tt)*] as $as:ty;)*) => {$(
         impl<'a, $($generics)*> $wrapper<'a, $value> {

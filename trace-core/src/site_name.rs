@@ -1,4 +1,4 @@
-//! The name of an annotated function or block and where it is in the source, as expanded code passes them.
+//! The name and the source location of an annotated function or block, as expanded code passes them.
 //!
 //! Everything here is a constant of the program: passing it costs an op nothing, and its address identifies the op. The
 //! texts are taken apart when a thread first records the op.
@@ -19,7 +19,7 @@ const HERE: &str = "::__Here";
     label = "`name`, or the first argument of `op!`, has another type"
 )]
 pub trait SiteName: Copy {
-    /// What distinguishes this site from all others. Equal sites may have several.
+    /// Distinguishes this site from all others. Copies of one site may have different identities.
     #[doc(hidden)]
     fn identity(self) -> Identity;
 
@@ -36,7 +36,7 @@ pub struct Method(pub fn() -> &'static str, pub &'static str);
 #[derive(Debug)]
 pub struct Named(pub &'static str, pub &'static str);
 
-/// Addresses of constants, and what else is needed where they may be equal.
+/// The address of a constant, with more facts if several sites may share the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub(crate) address: usize,
@@ -45,7 +45,7 @@ pub struct Identity {
     pub(crate) origin: usize,
 }
 
-/// What a site is called, and where it is.
+/// The name, module and location of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Texts {
     pub(crate) name: &'static str,
@@ -114,10 +114,10 @@ impl SiteName for &'static Named {
 
 #[inline]
 fn of_constant<T>(constant: &'static T) -> Identity {
-    /// In place of the length of a name: no literal is so long.
+    /// Used in place of the length of a name. No literal has this length.
     const NOT_A_TEXT: usize = 1 << 31;
     Identity {
-        // The lowest bits of all of them are 0, and would be wasted in a table by address.
+        // The lowest bits of all addresses are 0, and would be useless in a hash table.
         address: std::ptr::from_ref(constant).addr() / align_of::<T>(),
         len: NOT_A_TEXT,
         origin: 0,

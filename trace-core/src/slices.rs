@@ -1,11 +1,11 @@
-//! Slices whose element is known by a bound, or only by the name of its type: all that a generic function may know.
+//! Slices in generic functions: their element type is known by a bound, or only by its name.
 
 use super::containers::Dims;
 use super::{Element, TensorSink};
 use crate::{DType, Device};
 use std::any::type_name;
 
-/// A slice of an [`Element`], or a container of one: what is known in `fn f<T: Element>(x: &[T])`.
+/// A slice of an [`Element`], or a container of one, as in `fn f<T: Element>(x: &[T])`.
 pub trait Elements {
     fn describe_elements(&self, sink: &mut TensorSink);
 }
@@ -39,7 +39,7 @@ impl<B: Block> Elements for [B] {
     }
 }
 
-/// A slice of any type, or a container of one: what is known in `fn f<T>(x: &[T])`.
+/// A slice of any type, or a container of one, as in `fn f<T>(x: &[T])`.
 pub trait Slices {
     fn describe_slices(&self, sink: &mut TensorSink);
 }

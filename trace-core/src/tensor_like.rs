@@ -1,12 +1,12 @@
-//! The trait that tensors and what holds them implement.
+//! The trait of tensors and of types that contain tensors.
 
 use crate::containers::Dims;
 use crate::{DType, TensorSink};
 
 /// A tensor, or something that holds tensors.
 ///
-/// A tensor hands its dims, dtype and device to the sink; a container lets its parts describe
-/// themselves; anything else does nothing. Implement it for a tensor type of your own, and use
+/// A tensor passes its dims, dtype and device to the sink; a container lets its parts describe
+/// themselves; other types do nothing. Implement it for your own tensor type, and use
 /// `#[derive(TensorLike)]` for structs and enums that hold tensors.
 ///
 /// ```
@@ -30,19 +30,19 @@ pub trait TensorLike {
     /// Describes every tensor in `self`, in order. Called only while recording; keep it cheap: read
     /// dims, never data.
     ///
-    /// A panic in it does not reach the function: the op is recorded without the tensors that were not described by
-    /// then, and the report has a note with the message.
+    /// A panic in it does not reach the function: the op is recorded with the tensors that were described before the
+    /// panic, and the report has a note with the message.
     fn describe(&self, sink: &mut TensorSink);
 
-    /// Whether `describe` runs code of the user's, whose panics are caught. Known at compile time for most types:
-    /// catching costs some twenty instructions.
+    /// True if `describe` runs user code, whose panics are caught. Known at compile time for most types:
+    /// catching costs about twenty instructions.
     #[doc(hidden)]
     #[inline]
     fn __can_panic(&self) -> bool {
         true
     }
 
-    /// For a type whose slices are one tensor: its dtype, its own dims pushed after those of the slice.
+    /// For a type whose slices are one tensor, its dtype. Pushes the dims of the type itself after those of the slice.
     #[doc(hidden)]
     #[inline]
     fn __element(_dims: &mut Dims) -> Option<DType>

@@ -9,8 +9,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 ///
 /// It passes every call on to another allocator, `System` or any that you give it. A block is charged to the innermost
 /// open op of the thread that allocates it and to the shapes of that op's inputs; its free is charged to the same op,
-/// on whichever thread it happens. The report then shows the live memory over time, who held it at the peak, and
-/// what each op allocated, kept and freed.
+/// on any thread. The report then shows the live memory over time, the ops that held it at the peak, and
+/// the bytes that each op allocated, kept and freed.
 ///
 /// While nothing records, a call costs one load and a branch more than without it. While a session records, the owner
 /// of each block takes up to half as much memory as the block itself for small blocks, and a few bytes for large ones. A
@@ -37,9 +37,8 @@ impl<A> TracedAlloc<A> {
     }
 }
 
-// Each method looks first whether anything records. If not, the call of the inner allocator is the last thing that it
-// does, so that it saves no registers: three instructions more than without this type. The other functions are for the
-// time in which a session records.
+// Each method first checks whether anything records. If not, it ends with a tail call of the inner allocator, so that it
+// saves no registers: three instructions more than without this type. The other functions run while a session records.
 impl<A: GlobalAlloc> TracedAlloc<A> {
     /// Records a block that the inner allocator returned.
     #[inline]
@@ -81,7 +80,7 @@ impl<A: GlobalAlloc> TracedAlloc<A> {
     /// As for [`GlobalAlloc::dealloc`].
     #[inline(never)]
     unsafe fn dealloc_recorded(&self, block: *mut u8, layout: Layout, on: u32) {
-        // SAFETY: as above. Another function, so that this one saves no registers.
+        // SAFETY: as above. The rest is a separate function, so that this one saves no registers.
         if heap::was_passed_by(on, block.addr()) {
             unsafe { self.inner.dealloc(block, layout) }
         } else {

@@ -8,8 +8,8 @@ use trace_runtime::model::wire::metadata::{CLOCK_EXCHANGES, CLOCK_REFERENCE};
 /// Messages there and back per rank, at least. A single one may be interrupted for a tenth of a millisecond; the
 /// quickest of many errs by about a tenth of a microsecond on one machine.
 const ROUNDS: usize = 100;
-/// On a machine with more processes than processors, few messages meet a rank that runs. So exchanges go on until one was
-/// as quick as this, for some time.
+/// On a machine with more processes than processors, the other rank is often not running when a message arrives. So
+/// exchanges are repeated until one was as quick as this, for a limited time.
 const QUICK_NS: u64 = 10_000;
 const LONGEST: Duration = Duration::from_millis(500);
 /// A tag that programs hardly use.
@@ -21,7 +21,7 @@ const ENOUGH: u64 = u64::MAX;
 ///
 /// All ranks of the communicator must call it, at the start and at the end of the recording: two readings give the
 /// drift. It takes 100 short messages there and back for each rank, one rank after the other, and is not recorded. If all
-/// of them take longer than 10 µs, it goes on for up to half a second per rank.
+/// of them take longer than 10 µs, it continues for up to half a second per rank.
 pub fn exchange_clocks(session: &mut Session, world: &impl Communicator) {
     let (rank, size) = (world.rank(), world.size());
     if rank == 0 {

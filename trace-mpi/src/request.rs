@@ -151,7 +151,7 @@ impl<C: Communicator> Traced<'_, C> {
         )
     }
 
-    /// `MPI_Iallreduce`: `receive` has the reduction of what all send when the request is done.
+    /// `MPI_Iallreduce`: when the request is done, `receive` has the reduction of the buffers of all ranks.
     pub fn immediate_all_reduce_into<'a, T: Equivalence + Element, S: Scope<'a>>(
         &self,
         scope: S,
@@ -179,7 +179,7 @@ impl<C: Communicator> Traced<'_, C> {
         )
     }
 
-    /// `MPI_Iallgather`: `receive` has what all send, in the order of ranks, when the request is done.
+    /// `MPI_Iallgather`: when the request is done, `receive` has the buffers of all ranks, in the order of ranks.
     pub fn immediate_all_gather_into<'a, T: Equivalence + Element, S: Scope<'a>>(
         &self,
         scope: S,

@@ -1,4 +1,4 @@
-//! Prints what each analysis costs per entry, for both storages and growing traces.
+//! Prints the cost of each analysis per entry, for both storages and growing traces.
 //!
 //! `cargo bench -p trace-runtime --bench analyze`; the figure of a row should stay flat.
 

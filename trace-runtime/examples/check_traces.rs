@@ -95,7 +95,7 @@ fn host_ops(trace: &TraceStore, step_name: &str) -> RecordedExecutionTrace {
     host
 }
 
-/// What the annotations of steps are called in a file, up to the number.
+/// The name of the annotations of steps in a file, up to the number.
 fn step_name(path: impl AsRef<Path>) -> std::io::Result<&'static str> {
     let text = std::fs::read(path)?;
     let has = |name: &[u8]| text.windows(name.len()).any(|window| window == name);
@@ -106,7 +106,7 @@ fn step_name(path: impl AsRef<Path>) -> std::io::Result<&'static str> {
     })
 }
 
-/// Torch shows an op that is all there is inside an op of its name as one op, and so must we to compare.
+/// If the only child of an op has the op's name, torch shows both as one op. The comparison must do the same.
 fn merge_only_children(trace: &mut RecordedExecutionTrace) {
     loop {
         let mut children: HashMap<usize, usize> = HashMap::new();
@@ -259,7 +259,7 @@ impl Checks {
         device.entries.retain(|entry| entry.device_id.is_some());
         let kernels = by_op(&device);
         for kernel in expected["top_kernels_ns"].as_array().into_iter().flatten() {
-            // The figures cut long names off, so that one may stand for several.
+            // The figures have long names cut off, so that several kernels may share one.
             let name = kernel["name"].as_str().unwrap_or_default();
             let matches = kernels.iter().find(|row| {
                 row.operation.starts_with(name)

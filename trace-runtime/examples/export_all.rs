@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What must be found again, whatever the tool.
+/// The figures that every tool must find in the files.
 fn expected(trace: &TraceStore) -> Value {
     let mut ops: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     let mut nesting: BTreeMap<String, usize> = BTreeMap::new();
@@ -117,7 +117,7 @@ fn device_time_by_step(trace: &TraceStore) -> Value {
     sums.into_iter().map(row).collect()
 }
 
-/// The time of each entry without that of the entries inside of it, the slow and obvious way.
+/// The time of each entry without that of the entries inside it, the slow and obvious way.
 fn self_times(trace: &TraceStore) -> Vec<u64> {
     let mut times: Vec<u64> = trace.views().map(|view| view.duration_ns()).collect();
     for view in trace.views() {

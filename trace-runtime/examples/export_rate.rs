@@ -1,4 +1,4 @@
-//! Exports a large trace in every format and prints the rate and the peak of memory, beside
+//! Exports a large trace in every format and prints the rate and the peak of memory, compared with
 //! `cat` of the same bytes.
 //!
 //! ```text
@@ -86,7 +86,7 @@ impl Bench {
     }
 }
 
-/// How long `cat` takes to write the same bytes.
+/// The time that `cat` takes to write the same bytes.
 fn cat(path: &Path) -> Result<Duration, Box<dyn Error>> {
     let copy = path.with_extension("copy");
     let started = Instant::now();
@@ -112,7 +112,7 @@ fn status_kib(key: &str) -> Result<u64, Box<dyn Error>> {
     Ok(number.parse()?)
 }
 
-/// Steps of a layer with a matmul and a softmax inside of it, on eight threads in turn.
+/// Steps of a layer with a matmul and a softmax inside it, on eight threads in turn.
 fn many_ops(entries: usize) -> Result<TraceStore, TraceError> {
     let mut builder = TraceStoreBuilder::new();
     let threads: Vec<_> = (1..=8)

@@ -1,4 +1,4 @@
-//! How often `analyze::diff` is wrong, measured on recorded runs; `scripts/gate-check.sh` records them.
+//! Measures how often `analyze::diff` is wrong, on recorded runs; `scripts/gate-check.sh` records them.
 //!
 //! ```text
 //! cargo run --release -p trace-runtime --example gate_rates FOLDER COMPARISONS
@@ -18,11 +18,7 @@ use std::path::Path;
 use trace_runtime::analyze::{Design, DiffSettings, Gate, RunGroup, RunSummary, diff};
 
 /// As in the documented workflow, but stricter on ops: 5 % instead of 10 %.
-const GATE: Gate = Gate {
-    total: Some(0.05),
-    min_change_ns: 0,
-    op: Some(0.05),
-};
+const GATE: Gate = Gate::new().with_total(0.05).with_op(0.05);
 /// Runs a side, and how they were made.
 const PLANS: [(usize, Design); 4] = [
     (1, Design::Groups),
@@ -112,7 +108,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The median elapsed time of runs in milliseconds, and by how much it exceeds calls × a quiet call.
+/// The median elapsed time of runs in milliseconds, and its ratio to calls × a quiet call.
 fn disturbance(runs: &[RunSummary]) -> (f64, f64) {
     let median = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
@@ -177,7 +173,7 @@ type Sides = (RunGroup, RunGroup);
 /// Runs of one series that follow each other, as two sides that have no run in common. The sides swap every second time.
 fn same(runs: &[RunSummary], (size, design): (usize, Design), comparisons: usize) -> Vec<Sides> {
     let mut all = Vec::new();
-    // Each round leaves out one run more between the sides.
+    // In each round, one more run between the sides is left out.
     for gap in 0.. {
         let starts = (runs.len() + 1).saturating_sub(2 * size + gap);
         if starts == 0 || all.len() >= comparisons {
@@ -230,10 +226,7 @@ fn planted(
 }
 
 fn fails((before, after): &Sides, design: Design, shown: Option<&str>) -> bool {
-    let settings = DiffSettings {
-        design,
-        ..DiffSettings::default()
-    };
+    let settings = DiffSettings::default().with_design(design);
     let failures = diff(before, after, &settings).failures(&GATE);
     if let (Some(name), Some(first)) = (shown, failures.first()) {
         println!("  {name}: {} {}", first.what, first.reason);

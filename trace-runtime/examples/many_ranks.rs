@@ -1,4 +1,4 @@
-//! A job of many ranks: what it costs to merge and to analyse.
+//! A job of many ranks: measures the cost of merging and analysing it.
 //!
 //! ```text
 //! many_ranks measure RANKS EVENTS          merges and analyses it in this process; fails if that takes too much
@@ -17,9 +17,9 @@ use trace_runtime::{DType, OpKind, TraceError, TraceStore};
 
 const USAGE: &str = "usage: many_ranks measure RANKS EVENTS | many_ranks write FOLDER RANKS EVENTS";
 const LAYERS: usize = 4;
-/// Of each rank and step.
+/// Events of each rank in each step.
 const EVENTS_OF_STEP: usize = 44;
-/// Bounds of each part, whatever the machine.
+/// Bounds of each part, on any machine.
 const MOST_SECONDS: f64 = 10.0;
 const MOST_MB: u64 = 1000;
 /// Extra time of the straggler, in percent.
@@ -106,7 +106,7 @@ struct Rank {
     builder: TraceStoreBuilder,
     /// On the common clock.
     at: i64,
-    /// When the trace of this rank begins on the common clock.
+    /// The start of this rank's trace on the common clock.
     begins: i64,
     random: u64,
 }

@@ -1,5 +1,5 @@
-//! What recording into a mapped file costs, compared with memory that is used again and memory that grows. All three
-//! take turns in one process. `scripts/stream-cost.sh` runs it.
+//! Measures the cost of recording into a mapped file, compared with memory that is used again and memory that grows. All
+//! three take turns in one process. `scripts/stream-cost.sh` runs it.
 //!
 //!     stream_cost rounds N          medians of N rounds, in ns per op, and their ratios
 //!     stream_cost calls HOW N       N calls, for callgrind: HOW is `idle`, `memory` or `stream`
@@ -50,7 +50,7 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("stream-cost-{}.optrace", std::process::id()))
 }
 
-/// So few ops that memory of the recording before is used again.
+/// A number of ops so small that memory of the recording before is used again.
 const FEW: usize = 8_192;
 const MANY: usize = 500_000;
 
@@ -131,7 +131,7 @@ fn calls(how: &str, count: usize) -> Option<()> {
     Some(())
 }
 
-/// The resident memory of this process in KiB, where the system has it.
+/// The resident memory of this process in KiB, if the system has it.
 fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -23,7 +23,7 @@
 //! | record functions, methods, whole `impl` blocks | [`traced_op`] |
 //! | record a block, or a call into code that you cannot annotate | [`op!`] |
 //! | record tensors of ndarray, candle, burn, nalgebra or faer | a feature: see [`tensors`] |
-//! | record a tensor type of your own | [`TensorLike`](trait@TensorLike), or [its derive](derive@TensorLike) for a struct that holds tensors |
+//! | record your own tensor type | [`TensorLike`](trait@TensorLike), or [its derive](derive@TensorLike) for a struct that holds tensors |
 //! | attribute work on another thread to an op | [`current_op`] and [`in_op`] |
 //! | read a trace from a file | [`read`](mod@read) |
 //! | see where time went | [`Report`]: `trace.report()` |

@@ -1,4 +1,4 @@
-// What changed between two groups of runs, largest difference first.
+// The changes between two groups of runs, largest difference first.
 
 const VERDICTS = /** @type {Record<string, string>} */ ({
   same: "no change",

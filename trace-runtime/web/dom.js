@@ -41,7 +41,7 @@ function build(element, options, children) {
   return element;
 }
 
-/** Nodes and texts, without what is left out. @param {Child[]} children @returns {(Node | string)[]} */
+/** The children that are nodes or texts. @param {Child[]} children @returns {(Node | string)[]} */
 function nodes(children) {
   return children.flatMap((child) => {
     if (Array.isArray(child)) return nodes(child);
@@ -62,7 +62,7 @@ function fill(element, ...children) {
   element.replaceChildren(...nodes(children));
 }
 
-/** The name of an op, short where it has a short form, whole in its tooltip. @param {string | null} name */
+/** The name of an op: its short form if it has one, and the whole name in the tooltip. @param {string | null} name */
 function opName(name) {
   const short = name === null ? null : (page.summary.short_names[name] ?? name);
   return h("span", { class: "op-name", dir: "ltr", title: printable(name) }, printable(short));
@@ -73,7 +73,7 @@ function announce(text) {
   byId("announcer").textContent = text;
 }
 
-/** Colours of the theme that were read, and the theme they are of. */
+/** Colours that were read so far, and their theme. */
 const readColours = { theme: "", known: /** @type {Map<string, string>} */ (new Map()) };
 
 /** A colour of the theme, for a canvas. @param {string} name */

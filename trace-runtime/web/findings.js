@@ -178,7 +178,7 @@ function groupedFindings(list) {
     ]);
 }
 
-/** @param {Finding} one @param {boolean} within Whether it is part of the finding before it. */
+/** @param {Finding} one @param {boolean} within True if it is part of the finding before it. */
 function finding(one, within) {
   const [view, label] = EVIDENCE[one.kind] ?? ["ops", "In the table of ops"];
   const row = opByName(one.subject) ?? (one.parts ?? []).map((part) => opByName(part.name)).find(Boolean) ?? null;
@@ -306,7 +306,7 @@ function notes(shown) {
   const all = new Set((page.summary.report.steps?.steps ?? []).map((step) => step.number)).size;
   if (numbers.length > 0 && numbers.length < all)
     list.push(
-      `to keep the page small, ${numbers.length} of ${count(all)} steps have figures of their own: the slowest, and others spread over the run`,
+      `to keep the page small, ${numbers.length} of ${count(all)} steps have their own figures: the slowest, and others spread over the run`,
     );
   if (!ownReport())
     list.push(

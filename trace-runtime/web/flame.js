@@ -20,7 +20,7 @@ class StackData {
     this.above.forEach((around, stack) => (around < 0 ? this.roots : this.children[around]).push(stack));
   }
 
-  /** The sums of the chosen steps; of all steps where single ones are not known. @param {[number, number] | null} chosen @returns {StackSums} */
+  /** The sums of the chosen steps; of all steps if the page has no sums by step. @param {[number, number] | null} chosen @returns {StackSums} */
   sums(chosen) {
     const steps = /** @type {number[]} */ (this.data.facts.stack_steps);
     const own = chosen && steps.some((step) => step >= chosen[0] && step <= chosen[1]) ? chosen : null;
@@ -55,7 +55,7 @@ class StackData {
     return sums;
   }
 
-  /** A figure of each stack with those inside of it. @param {Float64Array} own */
+  /** A figure of each stack with those inside it. @param {Float64Array} own */
   whole(own) {
     const sums = Float64Array.from(own);
     for (let stack = sums.length - 1; stack >= 0; stack--)
@@ -141,7 +141,7 @@ function renderFlame(root) {
       ),
     );
   };
-  // Those around the focus, then what is inside of it.
+  // The stacks around the focus, then those inside it.
   const path = [];
   for (let stack = focus < 0 ? -1 : stacks.above[focus]; stack >= 0; stack = stacks.above[stack]) path.unshift(stack);
   path.forEach((stack, depth) => frame(stack, 0, 1, depth, true));

@@ -76,7 +76,7 @@ const HOSTILE =
 /** The longest name that is shown; longer ones are cut, with their length. */
 const LONGEST_NAME = 300;
 
-/** A name as text that shows what it contains. @param {string | null | undefined} name */
+/** A name with its invisible characters escaped. @param {string | null | undefined} name */
 function printable(name) {
   if (!name) return name === "" ? "(no name)" : "(outside of ops)";
   const cut = name.length > LONGEST_NAME ? name.slice(0, LONGEST_NAME) : name;
@@ -84,7 +84,7 @@ function printable(name) {
   return cut.length < name.length ? `${shown}… (${count(name.length)} characters)` : shown;
 }
 
-/** A step, nicely round, of a scale with about `parts` parts. @param {number} span @param {number} parts */
+/** The round distance between two marks of a scale with about `parts` parts. @param {number} span @param {number} parts */
 function niceStep(span, parts) {
   const raw = Math.max(span / Math.max(1, parts), 1e-9);
   const power = 10 ** Math.floor(Math.log10(raw));

@@ -59,7 +59,7 @@ function render(changed) {
   }
 }
 
-/** Which part of the page has the focus, so that it keeps it when that part is drawn again. */
+/** The part of the page that has the focus, so that it can be focused again after it is drawn again. */
 function focusedPlace() {
   const active = document.activeElement;
   if (!active || !byId("view").contains(active)) return null;
@@ -231,7 +231,7 @@ async function start() {
   render();
 }
 
-/** Paper shows the findings, whatever section was open. */
+/** Always prints the findings, whichever section was open. */
 function preparePrint() {
   timelineView.detach();
   renderFindings(byId("view"));

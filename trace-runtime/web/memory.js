@@ -1,4 +1,4 @@
-// Live memory over time, and what held it at a moment.
+// Live memory over time, and the ops that held it at a moment.
 
 /** Curves and blocks of each device. */
 function memoryData() {
@@ -37,7 +37,7 @@ function liveAt(device, moment) {
   return next === 0 ? (device.live[0] ?? 0) : device.live[next - 1];
 }
 
-/** What holds memory at a moment, by op and shapes, largest first. @param {any} device @param {number} moment */
+/** The ops and shapes that hold memory at a moment, largest first. @param {any} device @param {number} moment */
 function holdersAt(device, moment) {
   const facts = /** @type {TimelineData} */ (page.timeline).facts;
   /** @type {Map<string, {operation: string | null, label: string | null, input_shapes: number[][], bytes: number, blocks: number}>} */
@@ -59,7 +59,7 @@ function holdersAt(device, moment) {
     const lasts = device.lasts[index];
     if (lasts !== 0 && device.taken[index] + lasts - 1 <= moment) continue;
     const owner = Math.floor(device.owner[index] / 2);
-    // Of some devices the changes of each op are known, and not the blocks.
+    // For some devices only the changes of each op are known, not the blocks.
     if (device.owner[index] % 2 === 1) changes.set(owner, (changes.get(owner) ?? 0) + device.size[index]);
     else add(facts.memory_owners[owner], device.size[index], 1);
   }

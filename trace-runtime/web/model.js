@@ -23,7 +23,7 @@ function chosenSteps() {
   return state.step === null ? null : [state.step, state.until ?? state.step];
 }
 
-/** Whether a step is shown. @param {number} number */
+/** True if a step is shown. @param {number} number */
 function isChosen(number) {
   const steps = chosenSteps();
   return !steps || (number >= steps[0] && number <= steps[1]);
@@ -60,8 +60,8 @@ function stepChoices() {
 }
 
 /**
- * The rows of ops or shapes of what is shown. Where the chosen steps have no report of their own, they are added up from
- * the executions on the timeline.
+ * The rows of ops or shapes of the shown part. If the chosen steps have no report, the rows are added up from the
+ * executions on the timeline.
  * @param {"ops" | "shapes"} which
  * @returns {OpRow[]}
  */
@@ -72,7 +72,7 @@ function opRows(which) {
   return page.timeline.stepRows(steps)[which];
 }
 
-/** Colours of ops: by what they do, then by name. */
+/** Colours of ops: by category, then by name. */
 const colours = {
   /** @type {Map<string, [number, number, number]>} */
   known: new Map(),

@@ -139,7 +139,7 @@ function renderOps(root) {
         caption: "Ops",
         columns: usedColumns(state.op === null ? OP_COLUMNS : besideDetails(all), all),
         rows,
-        // Ops that only wait are not what takes the time.
+        // Ops that only wait do not use the time.
         sort: state.sort || (all.some((row) => row.waiting_ns) ? "work_ns" : "self_ns"),
         onSort: (sort) => {
           state.sort = sort;

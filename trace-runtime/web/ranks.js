@@ -1,4 +1,4 @@
-// The ranks as a heatmap, and who waits for whom at collectives.
+// The ranks as a heatmap, and the waits at collectives.
 
 const RANK_FIGURES = /** @type {[string, string][]} */ ([
   ["length_ns", "step length"],
@@ -90,7 +90,7 @@ function rankList(shown) {
  * @param {any[]} ranks
  * @param {(rank: any, key: any) => number | null} value
  * @param {((key: any) => void) | null} onColumn
- * @param {number} [whole] Set if each column has a scale of its own: a spread of less than a twentieth of this is pale.
+ * @param {number} [whole] Set if each column has its own scale: a spread of less than a twentieth of this is pale.
  */
 function heatmap(caption, head, columns, ranks, value, onColumn, whole = 0) {
   const values = ranks.map((rank) => columns.map(({ key }) => value(rank, key)));
@@ -146,7 +146,7 @@ function heatmap(caption, head, columns, ranks, value, onColumn, whole = 0) {
               if (one === null) return h("td", null);
               const [least, most] = scale(column);
               const heat = most > least ? (one - least) / (most - least) : 0;
-              // Equal ranks are equally pale: a small spread is no reason for colour.
+              // If the spread is small, all ranks are pale.
               const spread = (most - least) / Math.max(1, most) / 0.1;
               const weight = heat * Math.min(1, spread, whole > 0 ? (most - least) / whole / 0.05 : 1);
               return h(
@@ -166,7 +166,7 @@ function heatmap(caption, head, columns, ranks, value, onColumn, whole = 0) {
   );
 }
 
-/** Who waits for whom. @param {Report} shown */
+/** The waiting time of each rank at each collective. @param {Report} shown */
 function stragglers(shown) {
   const { collectives } = shown;
   if (collectives.length === 0) return null;

@@ -1,4 +1,4 @@
-// What is selected and where one looks. Kept in the fragment of the address, so that a link shows the same view.
+// The selection and the visible part. Kept in the fragment of the address, so that a link shows the same view.
 
 const state = {
   /** The visible section. */
@@ -19,7 +19,7 @@ const state = {
   filter: "",
   /** Column that sorts the ops; `-` before it for ascending. Empty for the default. */
   sort: "",
-  /** What the flame graph shows: time, device or memory. */
+  /** The figure of the flame graph: time, device or memory. */
   flame: "self",
   /** The stack that the flame graph is zoomed to. @type {number | null} */
   stack: null,
@@ -72,7 +72,7 @@ function writeState(how = "replace") {
   for (const [key, value] of Object.entries(state)) {
     if (value === null || value === /** @type {any} */ (STATE_DEFAULTS)[key]) continue;
     const text = Array.isArray(value) ? value.map(Math.round).join("-") : String(value);
-    // A name of 64 KiB does not belong into an address.
+    // A name of 64 KiB is too long for an address.
     if (text.length <= 2000) values.set(key, text);
   }
   const hash = values.toString();
@@ -103,7 +103,7 @@ function selectedOp() {
   return state.op === null ? null : (opRows("ops").find((row) => opKey(row) === state.op) ?? null);
 }
 
-/** Finds an op by its name alone: on a device where it is there. @param {string} name */
+/** Finds an op by its name alone; the row of a device comes before that of the host. @param {string} name */
 function opByName(name) {
   const found = page.summary.report.ops.filter((row) => row.operation === name);
   return found.find((row) => row.accelerator) ?? found[0] ?? null;

@@ -4,14 +4,14 @@
  * @typedef {object} Column
  * @property {string} key
  * @property {string} title
- * @property {(row: any) => number | string | null | undefined} value What sorts the column.
- * @property {(row: any) => Child} [show] What the cell shows; the value if missing.
+ * @property {(row: any) => number | string | null | undefined} value The value that sorts the column.
+ * @property {(row: any) => Child} [show] The content of the cell; the value if missing.
  * @property {boolean} [text] True for text, which is on the left.
  * @property {string} [hint]
  * @property {(row: any) => number} [bar] Share from 0 to 1 for a bar in the cell.
  */
 
-/** Rows that a table shows before one asks for more. */
+/** Rows that a table shows at first. */
 const FIRST_ROWS = 100;
 
 /**
@@ -80,7 +80,7 @@ function table(options) {
   };
   const by = (/** @type {Column} */ column) => {
     const descends = sort === column.key;
-    // Text begins with A, numbers with the largest.
+    // Text is sorted from A, numbers from the largest.
     const first = column.text ? `-${column.key}` : column.key;
     sort = sort === first ? (descends ? `-${column.key}` : column.key) : first;
     draw();

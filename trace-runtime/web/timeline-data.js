@@ -1,4 +1,4 @@
-// The executions of a trace in columns, with what a zoomed-out timeline shows in their place.
+// The executions of a trace in columns, and the blocks that a zoomed-out timeline shows instead.
 
 /** Items per block of the next coarser level. */
 const PER_BLOCK = 8;
@@ -15,7 +15,7 @@ class TimelineData {
     this.duration = data.numbers("duration", new Float64Array(items));
     /** Row of each item in the report's table of shapes. */
     this.shape = data.numbers("shape", new Uint32Array(items));
-    /** Time of each item that is not its own. */
+    /** The time of each item that is not self time. */
     this.inside = data.numbers("inside", new Float64Array(items));
     /** One more than the index of the step; 0 for none. */
     this.step = data.sums("step", new Uint32Array(items));
@@ -54,7 +54,7 @@ class TimelineData {
 
     /** The shape with the most time of each block: see `levels` of each row. */
     this.blocks = data.numbers("levels", new Uint32Array(data.count("levels")));
-    /** For each row, where each level begins in `blocks`, finest first. @type {number[][]} */
+    /** For each row, the index in `blocks` at which each level begins, finest first. @type {number[][]} */
     this.levels = [];
     let at = 0;
     lengths.forEach((length) => {
@@ -133,7 +133,7 @@ class TimelineData {
     return item < this.rowStart[row + 1] && this.start[item] <= time + near ? item : null;
   }
 
-  /** From when to when steps take, over all ranks. @param {[number, number]} steps @returns {[number, number] | null} */
+  /** The first start and the last end of steps, over all ranks. @param {[number, number]} steps @returns {[number, number] | null} */
   stepTimes([first, last]) {
     let from = Infinity;
     let to = -Infinity;
@@ -145,7 +145,7 @@ class TimelineData {
     return from < to ? [from, to] : null;
   }
 
-  /** Which of the steps that items refer to are chosen. @param {[number, number] | null} steps */
+  /** For each step that items refer to, whether it is chosen. @param {[number, number] | null} steps */
   ownSteps(steps) {
     const own = new Uint8Array(this.facts.steps.length + 1);
     this.facts.steps.forEach(
@@ -165,7 +165,7 @@ class TimelineData {
   }
 
   /**
-   * Calls, total and self time by op between two moments. Of an item that the range cuts, the part inside counts.
+   * Calls, total and self time by op between two moments. If the range cuts an item, the part inside the range counts.
    * @param {number} from
    * @param {number} to
    */
@@ -215,7 +215,7 @@ class TimelineData {
     return end - begin - covered;
   }
 
-  /** The tables of steps that have no report of their own. @param {[number, number]} steps */
+  /** The tables of steps that have no report. @param {[number, number]} steps */
   stepRows(steps) {
     let tables = this.stepTables.get(steps.join("-"));
     if (tables) return tables;

@@ -1,4 +1,4 @@
-// What the timeline draws: the items, then texts, overlays, arrows, the ruler and the names of lanes.
+// Draws the timeline: the items, then texts, overlays, arrows, the ruler and the names of lanes.
 
 class TimelineDrawing extends TimelineLayout {
   paint() {
@@ -106,7 +106,7 @@ class TimelineDrawing extends TimelineLayout {
         const device = overlay.idle[one.idle];
         const y = RULER + one.y - this.scroll;
         let at = Math.max(device.first, lowerBound(overlay.idleStart, from, 0) - 1);
-        // Starts rise within a device only.
+        // Starts are sorted only within a device.
         at = device.first + lowerBound(overlay.idleStart.subarray(device.first, device.end), from, 0);
         at = Math.max(device.first, at - 1);
         let last = -Infinity;
@@ -151,7 +151,7 @@ class TimelineDrawing extends TimelineLayout {
     const scale = this.scale;
     context.fillStyle = isDark() ? "#ff7a90" : "#c2185b";
     let at = Math.max(0, lowerBound(overlay.pathStart, this.visible[0], 0) - 1);
-    /** Right end of what is painted on each row, so that a pixel is painted once. @type {Map<number, number>} */
+    /** The right end of the painted part of each row, so that a pixel is painted once. @type {Map<number, number>} */
     const painted = new Map();
     let row = -1;
     let rowEnd = -1;
@@ -165,7 +165,7 @@ class TimelineDrawing extends TimelineLayout {
       }
       const last = painted.get(row) ?? -Infinity;
       if (right < last + 0.5) {
-        // Skips what would be painted on the same pixel.
+        // Skips pieces that would be painted on the same pixel.
         if (scale * (overlay.pathLength[at] || 1) < 0.01)
           at = Math.max(at, lowerBound(overlay.pathStart, overlay.pathStart[at] + 0.5 / scale, at) - 1);
         continue;
@@ -177,7 +177,7 @@ class TimelineDrawing extends TimelineLayout {
     }
   }
 
-  /** Arrows of the selected item, or of the selected op, or all where they are few. @param {CanvasRenderingContext2D} context @param {Map<number, {y: number, height: number}>} place */
+  /** Arrows of the selected item, or of the selected op, or all if there are few. @param {CanvasRenderingContext2D} context @param {Map<number, {y: number, height: number}>} place */
   paintArrows(context, place) {
     const { data, overlay } = this;
     const { arrows } = overlay;
@@ -311,7 +311,7 @@ class TimelineDrawing extends TimelineLayout {
   }
 }
 
-/** `thread 2910249 (pt_main_thread)` as `pt_main_thread 2910249`: the name is what people know. @param {string} name */
+/** `thread 2910249 (pt_main_thread)` as `pt_main_thread 2910249`: people know the name, not the number. @param {string} name */
 function laneTitle(name) {
   const [, number, own] = /^thread (\d+) \((.+)\)$/.exec(name) ?? [];
   return printable(own === undefined ? name : `${own} ${number}`);

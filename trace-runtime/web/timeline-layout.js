@@ -1,4 +1,4 @@
-// Where rows and moments of the timeline are, and which part of time is visible.
+// The positions of rows and moments of the timeline, and the visible part of time.
 
 const RULER = 30;
 const LANE_GAP = 10;
@@ -19,7 +19,7 @@ class TimelineLayout {
     this.overlay = null;
     /** Visual rows; a row of -1 shows idle causes. @type {{y: number, height: number, row: number, lane: number, idle?: number}[]} */
     this.rows = [];
-    /** Where the name of each lane is. @type {{y: number, lane: number}[]} */
+    /** The position of the name of each lane. @type {{y: number, lane: number}[]} */
     this.names = [];
     this.contentHeight = 0;
     this.scroll = 0;
@@ -34,7 +34,7 @@ class TimelineLayout {
     this.scheduled = false;
     /** @type {any} */
     this.writing = 0;
-    /** Where a gesture began. @type {any} */
+    /** The start of a gesture. @type {any} */
     this.gesture = null;
     /** @type {Map<number, {x: number, y: number}>} */
     this.touches = new Map();

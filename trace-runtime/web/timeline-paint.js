@@ -1,5 +1,5 @@
 // Paints the items of the timeline into pixels. The time that this takes depends on the size of the canvas and not on
-// the number of items: where several are within a pixel, a block of them is painted at once.
+// the number of items: if several are within a pixel, a block of them is painted at once.
 
 class TimelinePainter {
   /** @param {TimelineData} data */
@@ -50,7 +50,7 @@ class TimelinePainter {
     const levels = this.data.levels[row];
     const dim = state.op !== null;
     const until = from + width / perNs;
-    // What the current pixel has collected: time, and the shape with the most of it.
+    // The time in the current pixel, and the shape with the most of it.
     let pixel = -1;
     let busy = 0;
     let most = 0;
@@ -115,7 +115,7 @@ class TimelinePainter {
       const x0 = Math.max(0, Math.floor((start[item] - from) * perNs));
       const x1 = Math.min(width, Math.max(x0 + 1, Math.round((start[item] + duration[item] - from) * perNs)));
       line.fill(this.pixels[shape[item]], x0, x1);
-      // The next one that another pixel shows.
+      // The next item that is on another pixel.
       const next = this.data.firstAfter(row, from + x1 / perNs);
       at = Math.max(at + 1, lowerBound(marked, next, at));
     }

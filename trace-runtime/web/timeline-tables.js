@@ -1,4 +1,4 @@
-// What is below the timeline: the selected execution, and the sums of a range.
+// The tables below the timeline: the selected execution, and the sums of a range.
 
 class TimelineTables extends TimelineDrawing {
   showDetail() {

@@ -14,7 +14,7 @@ function renderTree(root) {
     list.filter((stack) => sums.count[stack] > 0 || own[stack] > 0).sort((a, b) => own[b] - own[a]);
   if (!openedFirst) {
     openedFirst = true;
-    // Opens the way to the first op that takes its time itself.
+    // Opens the stacks down to the first op with much self time.
     for (let list = bySize(stacks.roots), depth = 0; list.length > 0 && depth < 6; depth++) {
       openStacks.add(list[0]);
       list = bySize(stacks.children[list[0]]);

@@ -62,7 +62,7 @@ class Unpacked {
     return into;
   }
 
-  /** A column, in an array of its own length. @param {string} name @param {"numbers" | "sums"} [how] */
+  /** A column, in a new array. @param {string} name @param {"numbers" | "sums"} [how] */
   column(name, how = "numbers") {
     return this[how](name, new Float64Array(this.count(name)));
   }

@@ -1,6 +1,6 @@
-// Waits between ranks: who waits for whom, in which op, and what the late rank did meanwhile.
+// Waits between ranks: the waiting rank and op, the late rank, and the ops that made it late.
 
-/** Ranks of the table of who waits for whom, at most. */
+/** The most ranks in the table of waits. */
 const MOST_WAITING = 32;
 
 function waitStates() {

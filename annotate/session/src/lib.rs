@@ -5,7 +5,7 @@ use trace_core::__engine::clock::Clock;
 use trace_core::__engine::log::Shared;
 use trace_core::__engine::state::{self, Running};
 
-/// Enough that most tests are recorded whole; what comes after it is dropped and counted, as in any session.
+/// Enough to record most tests completely; ops beyond it are dropped and counted, as in any session.
 const MEMORY_LIMIT: usize = 256 << 20;
 
 #[ctor::ctor(unsafe)]

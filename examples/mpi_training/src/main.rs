@@ -8,7 +8,7 @@
 //! activations are received in advance (`MPI_Irecv`).
 //!
 //! `--straggler RANK` plants 30 % more time in the computation of one rank, and `MPI_TRAINING_CLOCK_OFFSET=RANK=MS`
-//! a wall clock that is wrong by so many milliseconds. What was planted in each step is in the metadata of the trace.
+//! a wall clock that is wrong by the given milliseconds. What was planted in each step is in the metadata of the trace.
 
 use mpi::collective::SystemOperation;
 use mpi::topology::Color;
@@ -21,7 +21,7 @@ use trace_runtime::{Session, traced_op};
 
 const USAGE: &str = "usage: mpi_training [--steps N] [--straggler RANK] [--overlap yes|no]";
 const WIDTH: usize = 96;
-/// Extra time of the straggler, as a share of what it computed.
+/// Extra time of the straggler, as a share of its computing time.
 const EXTRA: f64 = 0.3;
 
 struct Options {
@@ -49,7 +49,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
     Ok(options)
 }
 
-/// One layer of the model, and how much slower this rank is.
+/// One layer of the model, and the slowdown of this rank.
 struct Stage {
     weights: Vec<f32>,
     extra: f64,
@@ -66,8 +66,8 @@ impl Stage {
         self.compute(gradient, 200)
     }
 
-    /// Products with the weights, and then the wait for a device that takes a fixed time for its part. So the time of an
-    /// op hardly depends on how many ranks share a processor: on a busy machine a process wakes up some milliseconds late.
+    /// Multiplies with the weights, and then waits for a simulated device that takes a fixed time. So the time of an op hardly
+    /// depends on the number of ranks per processor. On a busy machine a process wakes up a few milliseconds late.
     #[traced_op(skip)]
     fn compute(&mut self, x: &[f32], device_ms: u64) -> Vec<f32> {
         let start = Instant::now();
@@ -106,7 +106,7 @@ fn loss(gradient: &[f32]) -> f32 {
     gradient.iter().map(|g| g * g).sum()
 }
 
-/// Sends activations and receives gradients, which can be asked for before the send.
+/// Sends activations and receives gradients; the receive can be posted before the send.
 fn exchange(
     comm: &Traced<'_, impl Communicator>,
     other: i32,
@@ -181,7 +181,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut gradient = vec![0.0_f32; x.len()];
     everyone.barrier();
     if let Some(session) = recording.as_mut() {
-        // What came before is not a step of the training.
+        // The time before is not a step of the training.
         session.step();
     }
     let mut planted = Vec::new();

@@ -8,8 +8,8 @@ use std::time::Instant;
 const LIVE: usize = 1 << 14;
 const BATCH: usize = 1 << 12;
 
-/// Allocates and frees in batches, inside whatever the caller has set up, and prints the nanoseconds of each: the
-/// median batch.
+/// Allocates and frees in batches, in the op or session of the caller, and prints the nanoseconds of an allocation and of a
+/// free in the median batch.
 ///
 /// The sizes are those of small tensors and their shapes: 16 to 1,024 bytes.
 pub fn run(name: &str) {

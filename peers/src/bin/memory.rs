@@ -1,4 +1,4 @@
-//! The memory that ours takes for 10^6 ops, counted by the allocator. A program of its own: counting would
+//! The memory that ours takes for 10^6 ops, counted by the allocator. A separate program: counting would
 //! cost the peers that allocate in each call.
 
 #![allow(unsafe_code, reason = "an allocator is declared unsafe")]
@@ -17,8 +17,8 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// A block that grows counts twice while it is copied: `realloc` is left as the trait has it.
-// SAFETY: every request is handed to the system's allocator as it came.
+// A block that grows counts twice while it is copied, because `realloc` is the default of the trait.
+// SAFETY: every request is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);

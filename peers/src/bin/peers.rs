@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 
 fn measure(rounds: usize) {
     let subjects = subjects::all();
-    // The processes first: later this one holds memory that they may want.
+    // The other processes run first, because this one will hold memory that they may need.
     let finishing = Finishing::run();
     let memory = Memory::run();
     let rounds = Rounds::run(&subjects, rounds.max(31));
@@ -54,7 +54,7 @@ fn measure(rounds: usize) {
     bounds::print(&rounds, &threads, &lengths, &memory, &finishing);
 }
 
-/// Everything that `calls` can be asked for.
+/// Prints every argument that `calls` accepts.
 fn list() {
     for subject in subjects::all() {
         for column in Column::ALL {

@@ -1,5 +1,5 @@
-//! The least that recording can cost: two reads of the counter and 64 bytes appended to memory that is
-//! there already.
+//! The lowest possible cost of recording: two reads of the counter and 64 bytes appended to memory that was
+//! used before.
 
 use crate::subject::{Matrix, Subject, timed};
 use std::cell::Cell;
@@ -10,7 +10,7 @@ pub struct Floor;
 
 type Record = [u64; 8];
 
-/// 128 KiB: it stays in the second-level cache, as nothing that keeps its records can.
+/// 128 KiB: it stays in the second-level cache, unlike a recording that keeps all of its records.
 const RECORDS: usize = 2048;
 
 thread_local! {

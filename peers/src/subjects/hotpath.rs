@@ -1,4 +1,4 @@
-//! hotpath: durations by function, aggregated by a thread of its own.
+//! hotpath: durations by function, aggregated by a separate thread.
 
 use crate::subject::{Matrix, Subject, timed};
 use hotpath::{Format, HotpathGuardBuilder};

@@ -1,4 +1,4 @@
-//! The call without a tracer, which everything else is measured over.
+//! The call without a tracer. The costs of the other subjects are differences to it.
 
 use crate::subject::{Matrix, Subject, timed};
 use std::time::Duration;

@@ -44,14 +44,14 @@ impl Write for Nowhere {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        // No one waits for the last one.
+        // The last one has no receiver.
         let _ = self.flushed.send(());
         Ok(())
     }
 }
 
-/// The global subscriber, which is the fastest kind but cannot be taken away again: while it is off it
-/// declares itself uninterested, and a span costs what it costs without a subscriber.
+/// The global subscriber, which is the fastest kind but cannot be removed. While it is off it
+/// declares itself uninterested, so that a span costs the same as without a subscriber.
 struct Switched(Layered<ChromeLayer<Registry>, Registry>);
 
 static IS_ON: AtomicBool = AtomicBool::new(false);

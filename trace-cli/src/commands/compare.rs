@@ -46,8 +46,8 @@ pub(crate) struct CompareArgs {
 pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     let (before, after) = programs(&args.programs)?;
     let folder = Folder::new(args.keep.as_deref())?;
-    // Its name is the same for both: the size of the environment decides where the stack begins, and an op may take
-    // twice as long with its data elsewhere.
+    // Both sides use the same file name: the size of the environment decides where the stack begins, and the
+    // addresses of its data can make an op twice as slow.
     let file = folder.path.join("run.json");
     for round in 0..args.warmup {
         show(&format!("warm-up {} of {}", round + 1, args.warmup));
@@ -130,7 +130,7 @@ fn execute(program: &[OsString], file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether more runs would not change the verdicts much: the uncertainty of the total and of each tested op is half
+/// True if more runs would not change the verdicts much: the uncertainty of the total and of each tested op is half
 /// of the threshold or less. Looking at the uncertainty and not at the result keeps the error rates of the tests.
 fn is_precise(found: &TraceDiff) -> bool {
     let narrow = |one: &Evidence| (one.high - one.low) / 2.0 <= found.method.threshold / 2.0;
@@ -165,7 +165,7 @@ fn show(line: &str) {
     let _ = writeln!(io::stderr(), "{}", printable(line));
 }
 
-/// Where the traces are written; deleted afterwards unless it is to be kept.
+/// The folder for the traces; deleted afterwards unless it is to be kept.
 struct Folder {
     path: PathBuf,
     kept: bool,

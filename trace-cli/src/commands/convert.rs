@@ -15,14 +15,14 @@ pub(crate) struct ConvertArgs {
     /// The trace, or `-` for standard input
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: OutputOptions,
     #[command(flatten)]
     pub(crate) reading: Reading,
 }
 
 /// Options for the output file and its format.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Target {
+pub(crate) struct OutputOptions {
     /// Output format [default: by the ending of the output file, else json]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) to: Option<FileFormat>,
@@ -82,7 +82,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     destination.write(&trace)
 }
 
-/// A checked [`Target`]: output file, format, and one file or several.
+/// A checked [`OutputOptions`]: output file, format, and one file or several.
 pub(super) struct Destination<'a> {
     exporter: Box<dyn Exporter>,
     /// None for standard output.
@@ -100,7 +100,7 @@ enum Files {
 }
 
 impl<'a> Destination<'a> {
-    pub(super) fn of(target: &'a Target) -> Result<Destination<'a>, Failure> {
+    pub(super) fn of(target: &'a OutputOptions) -> Result<Destination<'a>, Failure> {
         let path = output::file(target.output.as_deref());
         let files = match (target.by_rank, target.split) {
             (true, _) => Files::ByRank,

@@ -1,4 +1,4 @@
-//! `optrace diff`: what changed between runs, and whether that is too much.
+//! `optrace diff`: the changes between runs, and whether they exceed a limit.
 
 use super::Verdict;
 use super::gate::{self, Limits};

@@ -11,7 +11,7 @@ use trace_runtime::export::{CollapsedMemory, CollapsedStacks, Exporter, FlameGra
 pub(crate) struct FlameArgs {
     /// The trace, or `-` for standard input
     pub(crate) file: PathBuf,
-    /// What the width of a frame is
+    /// The figure that the width of a frame shows
     #[arg(long, value_enum, default_value_t = Width::Time)]
     pub(crate) by: Width,
     /// Write lines of stacks and weights instead of a picture, for other flame graph tools
@@ -30,7 +30,7 @@ pub(crate) struct FlameArgs {
     pub(crate) reading: Reading,
 }
 
-/// What the width of a frame is.
+/// The figure that the width of a frame shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Width {
     /// Time in the op

@@ -54,7 +54,7 @@ pub(super) fn run(args: &ReportArgs, every: Duration) -> Result<(), Failure> {
     }
 }
 
-/// Clears the screen before the text, of which only the first lines fit.
+/// Clears the screen, and cuts the text to the lines that fit.
 fn on_screen(text: &str) -> String {
     let height = terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0));
     let lines: Vec<&str> = text.lines().take(height.saturating_sub(1)).collect();

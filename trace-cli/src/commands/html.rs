@@ -17,7 +17,7 @@ pub(crate) struct HtmlArgs {
     pub(crate) files: Vec<PathBuf>,
     /// Compare with these earlier runs: traces, or a file of `optrace baseline`
     ///
-    /// The page then begins with what changed. The other sections show the first run after the change.
+    /// The page then begins with the changes. The other sections show the first run after the change.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) against: Vec<PathBuf>,
     /// Title of the page [default: the name of the file]
@@ -43,10 +43,7 @@ pub(super) fn run(args: &HtmlArgs) -> Result<(), Failure> {
     if !args.against.is_empty() {
         let after: RunGroup = traces.iter().collect();
         let before = group(&args.against, args.reading)?;
-        let settings = DiffSettings {
-            design: Design::Groups,
-            ..DiffSettings::default()
-        };
+        let settings = DiffSettings::default().with_design(Design::Groups);
         let found = diff(&before, &after, &settings);
         page = page.with_change(found, names(&args.against), names(&args.files));
         traces.truncate(1);

@@ -78,18 +78,16 @@ fn peaks(devices: &[LiveMemory], columns: usize) -> Table {
             sparkline(&device.curve, columns),
         ]
     };
-    Table {
-        title: "live memory".to_owned(),
-        columns: vec![
+    Table::new(
+        "live memory",
+        vec![
             Column::name("device"),
             Column::number("peak", 0),
             Column::number("at", 1),
             Column::number("over time", 2),
         ],
-        rows: devices.iter().map(row).collect(),
-        footer: None,
-        footnote: None,
-    }
+        devices.iter().map(row).collect(),
+    )
 }
 
 fn figures(devices: &[LiveMemory]) -> Table {
@@ -101,16 +99,16 @@ fn figures(devices: &[LiveMemory]) -> Table {
             device.peak_at_ns.to_string(),
         ]
     };
-    Table {
-        columns: vec![
+    Table::new(
+        "",
+        vec![
             Column::name("device"),
             Column::number("rank", 0),
             Column::number("peak_bytes", 0),
             Column::number("peak_at_ns", 0),
         ],
-        rows: devices.iter().map(row).collect(),
-        ..Table::default()
-    }
+        devices.iter().map(row).collect(),
+    )
 }
 
 /// The highest point of each of `columns` equal time slices, one character each.

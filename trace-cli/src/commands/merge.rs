@@ -1,6 +1,6 @@
 //! `optrace merge`: the traces of several ranks as one.
 
-use super::convert::{Destination, Target};
+use super::convert::{Destination, OutputOptions};
 use crate::args::Reading;
 use crate::failure::Failure;
 use crate::input;
@@ -18,7 +18,7 @@ pub(crate) struct MergeArgs {
     #[arg(required = true, value_name = "RANK_FILES")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: OutputOptions,
     #[command(flatten)]
     pub(crate) reading: Reading,
 }
@@ -35,7 +35,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the clocks were lined up, and what was found for each rank.
+/// The method by which the clocks were aligned, and the result for each rank.
 fn clock_lines(merged: &TraceStore) -> Vec<String> {
     let facts = merged.metadata();
     let how = facts.get(MERGE_CLOCK).map_or("", String::as_str);

@@ -27,7 +27,7 @@ use trace_runtime::{TraceStore, TraceView as _};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show where the time went: one line, then tables by op, shape, device and memory
+    /// Show where time went: one line, then tables by op, shape, device and memory
     Report(report::ReportArgs),
     /// Show the ops of a running program, refreshed
     Top(top::TopArgs),
@@ -35,9 +35,9 @@ pub(crate) enum Command {
     Html(html::HtmlArgs),
     /// Show which op calls which, with equal stacks merged
     Tree(tree::TreeArgs),
-    /// Show the critical path: the chain of work that decided how long the run took, and what waited
+    /// Show the critical path (the chain of work that decided how long the run took) and the waits
     Path(path::PathArgs),
-    /// Show what slows a job of several ranks down, or how long it would take with other durations
+    /// Show what slows down a job of several ranks, or how long it would take with other durations
     WhatIf(what_if::WhatIfArgs),
     /// Draw a flame graph as SVG, alone or compared with an earlier trace
     Flame(flame::FlameArgs),
@@ -102,7 +102,7 @@ fn more(all: usize, shown: usize, what: &str) -> Option<String> {
     (all > shown).then(|| format!("and {} more {what}: `--rows N` shows them", all - shown))
 }
 
-/// One line that lists what the reader left out of a trace, if anything.
+/// One line that lists the events that the reader left out, if there are any.
 fn left_out(trace: &TraceStore) -> Option<String> {
     let mut parts: Vec<(&str, &str)> = trace
         .metadata()

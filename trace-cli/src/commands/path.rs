@@ -1,4 +1,4 @@
-//! `optrace path`: the critical path, what it crosses, and who waited for whom.
+//! `optrace path`: the critical path, the times that it crosses, and the waits of lanes and ranks.
 
 use super::more;
 use crate::args::{Format, Layout, Reading};
@@ -72,17 +72,16 @@ fn headline(path: &CriticalPath) -> String {
 }
 
 fn ops(path: &CriticalPath, rows: usize) -> Table {
-    Table {
-        title: "work on the path".to_owned(),
-        columns: vec![
+    Table::new(
+        "work on the path",
+        vec![
             Column::name("op"),
             Column::name("on"),
             Column::number("time", 0),
             Column::number("share", 0),
             Column::number("pieces", 2),
         ],
-        rows: path
-            .ops
+        path.ops
             .iter()
             .take(rows)
             .map(|op| {
@@ -95,21 +94,19 @@ fn ops(path: &CriticalPath, rows: usize) -> Table {
                 ]
             })
             .collect(),
-        footer: more(path.ops.len(), rows, "ops"),
-        footnote: None,
-    }
+    )
+    .with_footer(more(path.ops.len(), rows, "ops"))
 }
 
 fn crossed(path: &CriticalPath, rows: usize) -> Table {
-    Table {
-        title: "between the work".to_owned(),
-        columns: vec![
+    Table::new(
+        "between the work",
+        vec![
             Column::name("what"),
             Column::number("time", 0),
             Column::number("count", 1),
         ],
-        rows: path
-            .crossed
+        path.crossed
             .iter()
             .take(rows)
             .map(|one| {
@@ -120,9 +117,8 @@ fn crossed(path: &CriticalPath, rows: usize) -> Table {
                 ]
             })
             .collect(),
-        footer: more(path.crossed.len(), rows, "kinds"),
-        footnote: None,
-    }
+    )
+    .with_footer(more(path.crossed.len(), rows, "kinds"))
 }
 
 /// Waits of all lanes, longest first.
@@ -132,17 +128,16 @@ fn waits(lanes: &[LaneTime], rows: usize) -> Table {
         .flat_map(|lane| lane.waits.iter().map(move |wait| (lane, wait)))
         .collect();
     all.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.ns));
-    Table {
-        title: "waits".to_owned(),
-        columns: vec![
+    Table::new(
+        "waits",
+        vec![
             Column::name("thread or stream"),
             Column::name("waits for"),
             Column::name("in"),
             Column::number("time", 0),
             Column::number("count", 2),
         ],
-        rows: all
-            .iter()
+        all.iter()
             .take(rows)
             .map(|(lane, wait)| {
                 let rank = lane.rank.map(|rank| format!("rank {rank}, "));
@@ -156,23 +151,22 @@ fn waits(lanes: &[LaneTime], rows: usize) -> Table {
                 ]
             })
             .collect(),
-        footer: more(all.len(), rows, "waits"),
-        footnote: None,
-    }
+    )
+    .with_footer(more(all.len(), rows, "waits"))
 }
 
-/// How the ranks spent their time, their waits for each other, and the ops that caused them.
+/// The time of each rank, the waits between ranks, and the ops that caused them.
 fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
-    let ranks = Table {
-        title: "ranks".to_owned(),
-        columns: vec![
+    let ranks = Table::new(
+        "ranks",
+        vec![
             Column::number("rank", 0),
             Column::number("work", 0),
             Column::number("waiting", 0),
             Column::number("idle", 0),
             Column::number("others waited for it", 1),
         ],
-        rows: states
+        states
             .ranks
             .iter()
             .take(rows)
@@ -186,12 +180,11 @@ fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
                 ]
             })
             .collect(),
-        footer: more(states.ranks.len(), rows, "ranks"),
-        footnote: None,
-    };
-    let waits = Table {
-        title: "waits between ranks".to_owned(),
-        columns: vec![
+    )
+    .with_footer(more(states.ranks.len(), rows, "ranks"));
+    let waits = Table::new(
+        "waits between ranks",
+        vec![
             Column::name("wait"),
             Column::number("rank", 0),
             Column::name("in"),
@@ -199,7 +192,7 @@ fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
             Column::number("time", 0),
             Column::number("count", 1),
         ],
-        rows: states
+        states
             .sums
             .iter()
             .take(rows)
@@ -214,18 +207,17 @@ fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
                 ]
             })
             .collect(),
-        footer: more(states.sums.len(), rows, "waits"),
-        footnote: None,
-    };
-    let causes = Table {
-        title: "what other ranks waited for".to_owned(),
-        columns: vec![
+    )
+    .with_footer(more(states.sums.len(), rows, "waits"));
+    let causes = Table::new(
+        "what other ranks waited for",
+        vec![
             Column::name("op"),
             Column::number("on rank", 0),
             Column::number("waiting it caused", 0),
             Column::number("share", 1),
         ],
-        rows: states
+        states
             .blames
             .iter()
             .take(rows)
@@ -238,24 +230,23 @@ fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
                 ]
             })
             .collect(),
-        footer: more(states.blames.len(), rows, "causes"),
-        footnote: None,
-    };
+    )
+    .with_footer(more(states.blames.len(), rows, "causes"));
     [ranks, waits, causes]
 }
 
 fn steps(model: &CausalModel<'_, TraceStore>, rows: usize) -> Table {
     let count = model.critical_steps().count();
-    Table {
-        title: "the path in the order of time".to_owned(),
-        columns: vec![
+    Table::new(
+        "the path in the order of time",
+        vec![
             Column::number("start", 0),
             Column::number("time", 0),
             Column::name("op"),
             Column::name("on"),
             Column::name("before it"),
         ],
-        rows: model
+        model
             .critical_steps()
             .take(rows)
             .map(|step| {
@@ -272,9 +263,8 @@ fn steps(model: &CausalModel<'_, TraceStore>, rows: usize) -> Table {
                 ]
             })
             .collect(),
-        footer: more(count, rows, "steps"),
-        footnote: None,
-    }
+    )
+    .with_footer(more(count, rows, "steps"))
 }
 
 fn ops_csv(path: &CriticalPath) -> Table {
@@ -309,11 +299,9 @@ fn steps_csv(model: &CausalModel<'_, TraceStore>) -> Table {
 }
 
 fn csv(columns: &[&'static str], rows: impl Iterator<Item = Vec<String>>) -> Table {
-    Table {
-        title: "critical path".to_owned(),
-        columns: columns.iter().map(|name| Column::name(name)).collect(),
-        rows: rows.collect(),
-        footer: None,
-        footnote: None,
-    }
+    Table::new(
+        "critical path",
+        columns.iter().map(|name| Column::name(name)).collect(),
+        rows.collect(),
+    )
 }

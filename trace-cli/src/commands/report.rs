@@ -1,4 +1,4 @@
-//! `optrace report`: where the time went.
+//! `optrace report`: where time went.
 
 use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
@@ -73,10 +73,9 @@ pub(super) fn peaks(text: &str) -> Result<Peaks, String> {
     };
     let pair = text.split_once(',');
     match pair.and_then(|(flops, bytes)| Some((number(flops)?, number(bytes)?))) {
-        Some((flops_per_s, bytes_per_s)) => Ok(Peaks::Given(MachinePeaks {
-            flops_per_s,
-            bytes_per_s,
-        })),
+        Some((flops_per_s, bytes_per_s)) => {
+            Ok(Peaks::Given(MachinePeaks::new(flops_per_s, bytes_per_s)))
+        }
         None => Err("expected FLOP/s and B/s such as `60e12,2e12`, or `measured`".to_owned()),
     }
 }
@@ -126,10 +125,7 @@ mod tests {
 
     #[test]
     fn peaks_are_two_positive_numbers_or_measured() {
-        let given = MachinePeaks {
-            flops_per_s: 6e13,
-            bytes_per_s: 2e12,
-        };
+        let given = MachinePeaks::new(6e13, 2e12);
         assert_eq!(peaks("60e12,2e12"), Ok(Peaks::Given(given)));
         assert_eq!(peaks("measured"), Ok(Peaks::Measured));
         for wrong in ["", "1e12", "1e12,", "0,1", "-1,1", "nan,1", "a,b"] {

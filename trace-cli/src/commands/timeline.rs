@@ -95,15 +95,15 @@ fn lanes(trace: &TraceStore) -> Vec<Lane> {
 
 fn pictures(lanes: &[Lane], start: i64, span: u64, columns: usize, limit: usize) -> Table {
     let more = lanes.len().saturating_sub(limit);
-    Table {
-        title: "busy".to_owned(),
-        columns: vec![
+    Table::new(
+        "busy",
+        vec![
             Column::name("thread"),
             Column::number("over time", 0),
             Column::number("busy", 1),
             Column::number("%", 2),
         ],
-        rows: lanes
+        lanes
             .iter()
             .take(limit)
             .map(|lane| {
@@ -116,9 +116,8 @@ fn pictures(lanes: &[Lane], start: i64, span: u64, columns: usize, limit: usize)
                 ]
             })
             .collect(),
-        footer: (more > 0).then(|| format!("and {more} more")),
-        footnote: None,
-    }
+    )
+    .with_footer((more > 0).then(|| format!("and {more} more")))
 }
 
 /// The busy share of each of `columns` equal time slices, one character each.
@@ -164,14 +163,14 @@ fn figures(lanes: &[Lane]) -> Table {
         "first_start_ns",
         "last_end_ns",
     ];
-    Table {
-        columns: names
+    Table::new(
+        "",
+        names
             .into_iter()
             .map(|name| Column::number(name, 0))
             .collect(),
-        rows: lanes.iter().map(row).collect(),
-        ..Table::default()
-    }
+        lanes.iter().map(row).collect(),
+    )
 }
 
 fn json(lanes: &[Lane]) -> Result<String, serde_json::Error> {

@@ -39,9 +39,9 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
     }
     let plain = args.layout.format == Format::Csv;
     let rows = shown.iter().map(|node| row(node, whole, plain)).collect();
-    let table = Table {
-        title: "calls".to_owned(),
-        columns: if plain {
+    let table = Table::new(
+        "calls",
+        if plain {
             vec![
                 Column::name("op"),
                 Column::name("label"),
@@ -60,9 +60,8 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
             ]
         },
         rows,
-        footer: footer(small, hidden, args.min),
-        footnote: None,
-    };
+    )
+    .with_footer(footer(small, hidden, args.min));
     let line = format!("{} in ops, by caller", prose(&duration(whole)));
     output::tables(&args.layout, &line, &[table], || {
         let nodes: Vec<CallNode> = shown.iter().map(|&node| node.clone()).collect();
@@ -82,8 +81,8 @@ fn footer(small: usize, hidden: usize, min: f64) -> Option<String> {
     (!parts.is_empty()).then(|| format!("and {}", parts.join(", and ")))
 }
 
-/// The `rows` nodes with the largest total, in the order of the tree. A node is as large as its parent at most, so that
-/// no node is there without its parents.
+/// The `rows` nodes with the largest total, in the order of the tree. A node counts as at most as large as its parent, so
+/// that its parents are always in the list too.
 fn largest<'a>(nodes: &[&'a CallNode], rows: usize) -> Vec<&'a CallNode> {
     let mut sizes: Vec<(u64, usize)> = Vec::with_capacity(nodes.len());
     // The size of the last node at each depth.

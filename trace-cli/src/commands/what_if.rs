@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{input, output};
 use serde_json::json;
 use std::path::PathBuf;
-use trace_runtime::analyze::{CausalModel, JobTime, Part, Scenario, Slowdown, Usual};
+use trace_runtime::analyze::{CausalModel, JobTime, Scenario, Slowdown, SlowdownPart, Usual};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 
 #[derive(Debug, clap::Args)]
@@ -168,22 +168,21 @@ fn headline(recorded: &JobTime, replayed: &JobTime) -> String {
 
 fn steps(recorded: &JobTime, replayed: &JobTime, rows: usize) -> Table {
     let pairs = recorded.steps.iter().zip(&replayed.steps);
-    Table {
-        title: "steps".to_owned(),
-        columns: vec![
+    Table::new(
+        "steps",
+        vec![
             Column::number("step", 0),
             Column::number("recorded", 0),
             Column::number("what if", 0),
         ],
-        rows: pairs
+        pairs
             .take(rows)
             .map(|(before, after)| {
                 vec![before.0.to_string(), duration(before.1), duration(after.1)]
             })
             .collect(),
-        footer: super::more(recorded.steps.len(), rows, "steps"),
-        footnote: None,
-    }
+    )
+    .with_footer(super::more(recorded.steps.len(), rows, "steps"))
 }
 
 fn slowdown_tables(found: &Slowdown, rows: usize) -> Vec<Table> {
@@ -198,20 +197,20 @@ fn slowdown_tables(found: &Slowdown, rows: usize) -> Vec<Table> {
     .collect()
 }
 
-fn part_table(title: &'static str, parts: &[Part], rows: usize) -> Table {
-    let saved = |part: &Part| {
+fn part_table(title: &'static str, parts: &[SlowdownPart], rows: usize) -> Table {
+    let saved = |part: &SlowdownPart| {
         let sign = if part.cost_ns < 0 { "−" } else { "" };
         format!("{sign}{}", duration(part.cost_ns.unsigned_abs()))
     };
-    Table {
-        title: title.to_owned(),
-        columns: vec![
+    Table::new(
+        title.to_owned(),
+        vec![
             Column::name(title),
             Column::number("slowdown", 0),
             Column::number("costs", 0),
             Column::number("of the loss", 1),
         ],
-        rows: parts
+        parts
             .iter()
             .take(rows)
             .map(|part| {
@@ -223,7 +222,6 @@ fn part_table(title: &'static str, parts: &[Part], rows: usize) -> Table {
                 ]
             })
             .collect(),
-        footer: super::more(parts.len(), rows, title),
-        footnote: None,
-    }
+    )
+    .with_footer(super::more(parts.len(), rows, title))
 }

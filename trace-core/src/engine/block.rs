@@ -1,6 +1,6 @@
 //! The memory of a chunk: words on the heap, or in a region that trace-runtime maps.
 //!
-//! With [`clock`](super::clock), the only file of the engine with `unsafe`.
+//! Uses `unsafe`; ARCHITECTURE.md lists the other files that do.
 
 #[cfg(loom)]
 use loom::sync::atomic::AtomicU64;
@@ -30,12 +30,12 @@ pub mod header {
 /// The owner of a block that has tables instead of rows.
 pub const TABLES: u64 = u64::MAX;
 
-/// Memory that blocks are parts of. It returns the same words each time.
+/// Memory that is divided into blocks. `words` returns the same words each time.
 pub trait Region: fmt::Debug + Send + Sync {
     fn words(&self) -> &[AtomicU64];
 }
 
-/// A header, rows, and in a region a rest for extras.
+/// A header, rows and, in a region, words for extras.
 pub struct Block {
     header: NonNull<[AtomicU64; HEADER_WORDS]>,
     rows: NonNull<[[AtomicU64; 3]]>,
@@ -65,7 +65,7 @@ impl Block {
         }
     }
 
-    /// The block at some words of a region, with so many rows. None if the region has fewer words.
+    /// A block with `rows` rows, at these words of a region. `None` if there are too few words.
     pub fn in_region(
         region: &Arc<dyn Region>,
         words: std::ops::Range<usize>,
@@ -151,10 +151,10 @@ impl fmt::Debug for Block {
 /// Words on the heap that were zero when they were allocated.
 struct HeapWords(NonNull<[AtomicU64]>);
 
-/// Words of the largest blocks that are gone. The first write to a page costs as much as half an op, and programs
-/// that make one short recording mostly make many.
+/// Memory of freed blocks of the largest size, kept for reuse. The first write to a new page costs as much as half an op,
+/// and programs that make one short recording often make many.
 static SPARE: std::sync::Mutex<Vec<HeapWords>> = std::sync::Mutex::new(Vec::new());
-/// Some 1.5 MiB.
+/// Number of spare blocks, about 1.5 MiB in all.
 const MOST_SPARE: usize = if cfg!(loom) { 0 } else { 16 };
 const SPARE_WORDS: usize = HEADER_WORDS + 3 * MAX_ROWS;
 
@@ -175,7 +175,7 @@ fn spare() -> std::sync::MutexGuard<'static, Vec<HeapWords>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Zeros from the allocator, which has the system's for nothing: storing them took 34 instructions an op.
+/// Zeroed by the allocator: new pages of the system are zero already, and storing zeros took 34 instructions per op.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 fn zeroed(len: usize) -> Box<[AtomicU64]> {

@@ -1,6 +1,6 @@
 //! Rows of a trace: one thread writes them, any thread reads what is published.
 //!
-//! A row is three words, so an entry costs 24 bytes where its signature repeats. The words are
+//! A row is three words, so an entry costs 24 bytes if its signature repeats. The words are
 //! atomics and the length is published after them, which makes reading a chunk that is still being
 //! written safe without a lock; on the machines we care about these are plain loads and stores.
 
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 pub const SLOT_BITS: u32 = 12;
 pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 
-/// No parent, or one that only the row's extra knows.
+/// The row has no parent, or its parent is in its extra.
 pub const NO_PARENT: u32 = u32::MAX;
 
 const DURATION_BITS: u32 = 36;
@@ -36,9 +36,9 @@ pub struct Row {
     pub outcome: Outcome,
     /// There is an extra for this row.
     pub extra: bool,
-    /// Counts the ops of a thread while recording, those of the trace once assembled.
+    /// Position among the ops in the order in which they began: of the thread while recording, of the trace once assembled.
     pub step: u32,
-    /// In the same count, or [`NO_PARENT`].
+    /// The parent's `step`, or [`NO_PARENT`].
     pub parent: u32,
 }
 
@@ -124,8 +124,8 @@ impl Chunk {
         Chunk { block, place: 0 }
     }
 
-    /// Begins a chunk in a block of a region that no other thread appends to. Readers of the region may still be
-    /// reading the chunk that was there before: [`copy_block`] finds out.
+    /// Begins a chunk in a block of a region that no other thread appends to. A reader of the region may still be
+    /// reading the chunk that was there before; [`copy_block`] notices the change.
     pub fn begin(block: Block, place: u32, sequence: u64, owner: u64) -> Chunk {
         begin_block(&block, sequence, owner);
         Chunk { block, place }
@@ -140,7 +140,7 @@ impl Chunk {
         self.block.is_in_region()
     }
 
-    /// Bytes that a chunk of so many rows takes.
+    /// Bytes that a chunk with `rows` rows takes.
     pub const fn bytes(rows: usize) -> usize {
         size_of::<Chunk>() + (HEADER_WORDS + rows * 3) * size_of::<AtomicU64>()
     }
@@ -189,13 +189,13 @@ impl Chunk {
         self.block.rest().len().saturating_sub(1)
     }
 
-    /// Whether the thread that owns the chunk can append nothing more.
+    /// True if the chunk has no room for another row.
     pub(crate) fn is_full(&self) -> bool {
         let len = self.block.header()[header::LEN].load(Ordering::Relaxed);
         len as usize >= self.block.rows().len()
     }
 
-    /// How many rows are published; they never change while recording.
+    /// Number of published rows. A published row does not change while recording.
     pub fn len(&self) -> usize {
         self.block.header()[header::LEN].load(Ordering::Acquire) as usize
     }
@@ -212,14 +212,14 @@ impl Chunk {
         Some([0, 1, 2].map(|word| words[word].load(Ordering::Relaxed)))
     }
 
-    /// Changes the numbers of a row. No thread may append any more.
+    /// Changes the step and the parent of a row. No thread may append to the chunk any more.
     pub fn renumber(&self, slot: usize, step: u32, parent: u32) {
         if let Some(words) = self.block.rows().get(slot) {
             words[2].store(Steps::new(step, parent).0, Ordering::Relaxed);
         }
     }
 
-    /// A chunk of its own with these rows.
+    /// Copies these rows into a new chunk.
     pub fn copy(&self, slots: std::ops::Range<usize>) -> Chunk {
         let copy = Chunk::with_rows(slots.len());
         for slot in slots {
@@ -255,7 +255,7 @@ pub struct BlockCopy {
 }
 
 /// Copies a chunk of a region while its thread may append to it, and while the block may be used for another chunk.
-/// None if it is, or if the block is free.
+/// `None` if it is, or if the block is free.
 pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     let words = block.header();
     let sequence = words[header::SEQUENCE].load(Ordering::Acquire);
@@ -281,7 +281,7 @@ pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     is_unchanged(block, sequence).then_some(copy)
 }
 
-/// Whether everything that was read of a block belongs to the chunk with this sequence number.
+/// True if everything that was read of a block belongs to the chunk with this sequence number.
 pub fn is_unchanged(block: &Block, sequence: u64) -> bool {
     fence(Ordering::Acquire);
     let trailer = block.rest().last();
@@ -385,8 +385,8 @@ mod loom_tests {
         }
     }
 
-    /// A chunk that fills a block, and the next one in the same block, read at any moment: what is read belongs to
-    /// one of the two.
+    /// One chunk fills a block, then another one uses the same block. A reader at any moment finds rows of only one of the
+    /// two.
     #[test]
     fn a_block_that_is_used_again_is_never_read_as_a_mix() {
         loom::model(|| {

@@ -4,15 +4,15 @@ use crate::engine::ticks::TickScale;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where a recorder takes its time from.
+/// The time source of a recorder.
 #[derive(Debug, Clone)]
 pub enum Clock {
     /// The time stamp counter, found to be invariant and what `quanta` reads.
     #[cfg(target_arch = "x86_64")]
     TimeStampCounter(&'static quanta::Clock),
-    /// Whatever `quanta` reads: another processor's cycle counter, else the monotonic clock.
+    /// The clock of `quanta`: the cycle counter of another kind of processor, else the monotonic clock.
     Quanta(&'static quanta::Clock),
-    /// One step further each time it is read, for tests.
+    /// Advances by `step` each time it is read, for tests.
     Stepped { now: u64, step: u64 },
 }
 
@@ -50,7 +50,7 @@ impl Clock {
         Clock::Stepped { now: 0, step }
     }
 
-    /// Ticks; they mean something only through [`scale`](Self::scale).
+    /// The time in ticks. [`scale`](Self::scale) converts them to nanoseconds.
     #[inline]
     pub fn now(&mut self) -> u64 {
         match self {
@@ -64,7 +64,7 @@ impl Clock {
         }
     }
 
-    /// Whether [`now_shared`](Self::now_shared) reads this clock.
+    /// True if [`now_shared`](Self::now_shared) reads this clock.
     pub(crate) fn is_shared(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         return matches!(self, Clock::TimeStampCounter(_));
@@ -89,7 +89,7 @@ impl Clock {
         }
     }
 
-    /// How ticks become nanoseconds since `base`.
+    /// The conversion from ticks to nanoseconds since `base`.
     pub fn scale(&self, base: u64) -> TickScale {
         let rate = match self {
             #[cfg(target_arch = "x86_64")]
@@ -100,7 +100,7 @@ impl Clock {
         TickScale::new(base, rate)
     }
 
-    /// Ticks in so many nanoseconds, rounded up.
+    /// Converts nanoseconds to ticks, rounded up.
     pub fn ticks_in(&self, ns: u64) -> u64 {
         let rate = self.scale(0).ns(1 << 32).unsigned_abs().max(1);
         let ticks = (u128::from(ns) << 32).div_ceil(u128::from(rate));
@@ -119,7 +119,7 @@ impl Clock {
     }
 }
 
-/// The call that `quanta` makes, without the calls around it: they cost as much again as the read.
+/// Reads the counter directly: the calls that `quanta` makes around the same read cost as much as the read itself.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[allow(unsafe_code, reason = "the intrinsic is declared unsafe")]

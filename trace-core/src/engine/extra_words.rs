@@ -12,7 +12,7 @@ const TASK: u64 = 1 << 4;
 /// A word with the number of pauses, then three words for each.
 const PAUSES: u64 = 1 << 5;
 
-/// The words of an extra, at most so many: values of `meta` that do not fit are cut short. The first word has the
+/// Encodes an extra in at most `most` words; values of `meta` that do not fit are cut short. The first word has the
 /// step, flags for the words that follow, and the number of words.
 pub fn encode(extra: &RawExtra, most: usize) -> Vec<u64> {
     let mut words = vec![0];
@@ -70,7 +70,7 @@ pub fn encode(extra: &RawExtra, most: usize) -> Vec<u64> {
     words
 }
 
-/// The extra at the front of these words, and the words after it. None if they are not an extra.
+/// The extra at the front of these words, and the words after it. `None` if they are not an extra.
 pub fn decode(words: &[u64]) -> Option<(RawExtra, &[u64])> {
     let &first = words.first()?;
     let (own, rest) = words.split_at_checked((first >> 48) as usize)?;

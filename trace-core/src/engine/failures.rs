@@ -35,7 +35,7 @@ pub(crate) mod expression {
 }
 
 thread_local! {
-    /// The user's code is running, and what it panics with is caught.
+    /// The user's code is running, and its panics are caught.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
     /// The source line of the latest panic that was caught.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -45,8 +45,8 @@ thread_local! {
 #[inline]
 pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, String> {
     let outer = IS_CAUGHT.replace(true);
-    // Unwind safe: from our side it changes only a `TensorSink`, which is whole after each of its methods. The user's
-    // own data is only borrowed; what a panic leaves in its cells is what the user's own `catch_unwind` would find.
+    // Unwind safe: of our data it changes only a `TensorSink`, which is consistent after each of its methods. The user's
+    // data is only borrowed; after a panic its cells have the values that the user's own `catch_unwind` would find.
     let result = panic::catch_unwind(AssertUnwindSafe(run));
     IS_CAUGHT.set(outer);
     result.map_err(message)
@@ -80,7 +80,7 @@ fn message(payload: Box<dyn Any + Send>) -> String {
 /// Keeps the panic hook quiet about panics that are caught here. Called whenever a recording starts.
 pub(crate) fn quiet_hook() {
     static INSTALLED: Once = Once::new();
-    // The hook cannot be changed by a thread that panics; a later recording does it then.
+    // A panicking thread cannot change the hook; the next recording will do it.
     if std::thread::panicking() {
         return;
     }
@@ -97,7 +97,7 @@ pub(crate) fn quiet_hook() {
     });
 }
 
-/// Whether a key of an op's metadata is that of a failure.
+/// True if a key of an op's metadata is that of a failure.
 pub(crate) fn is_failure(key: &str) -> bool {
     key.starts_with(MARK)
 }
@@ -118,7 +118,7 @@ pub struct Failure {
 }
 
 impl Failures {
-    /// Counts the failures among an op's metadata, and removes them from it. The op is known by one of its signatures.
+    /// Counts the failures in an op's metadata and removes them from it. `signature` is one of the op's signatures.
     #[cold]
     pub(crate) fn take_from(&self, meta: &mut Meta, signature: u32, signatures: &Signatures) {
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +146,7 @@ impl Failures {
         }
     }
 
-    /// What has failed so far, in the order of the first failures.
+    /// The failures so far, in the order in which each first happened.
     pub fn all(&self) -> Vec<Failure> {
         self.0
             .lock()

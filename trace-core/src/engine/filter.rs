@@ -1,4 +1,4 @@
-//! Which ops a session records.
+//! Selects the ops that a session records.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl Filter {
         }
     }
 
-    /// Records only ops whose name fits this pattern, or that of another call of this method.
+    /// Records only ops whose name fits this pattern. If it is called several times, one of the patterns must fit.
     pub fn only(mut self, pattern: impl Into<String>) -> Filter {
         self.only.push(pattern.into());
         self
@@ -61,7 +61,7 @@ impl Filter {
         self
     }
 
-    /// Records only ops of modules that fit this pattern, or that of another call of this method.
+    /// Records only ops of modules that fit this pattern. If it is called several times, one of the patterns must fit.
     pub fn only_module(mut self, pattern: impl Into<String>) -> Filter {
         self.only_modules.push(pattern.into());
         self
@@ -103,7 +103,7 @@ impl Filter {
         Some(filter)
     }
 
-    /// Whether ops of this name in this module are recorded.
+    /// True if ops of this name in this module are recorded.
     pub(crate) fn keeps(&self, name: &str, module: &str) -> bool {
         let fits_name = |pattern: &String| fits(pattern, name);
         let fits_module = |pattern: &String| contains(pattern, module);
@@ -130,7 +130,7 @@ fn module_pattern(text: &str) -> Option<&str> {
     text.split("::").all(is_segment).then_some(text)
 }
 
-/// Whether a pattern fits the module, or one that the module is in.
+/// True if a pattern fits the module, or one that the module is in.
 fn contains(pattern: &str, module: &str) -> bool {
     let ends = module.match_indices("::").map(|(at, _)| at);
     ends.chain([module.len()])
@@ -150,7 +150,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// Whether the whole name fits a pattern in which `*` matches any text.
+/// True if the whole name fits a pattern in which `*` matches any text.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

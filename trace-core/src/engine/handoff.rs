@@ -7,8 +7,7 @@ use super::task::Around;
 use crate::engine::rows::OpRef;
 use std::sync::{Arc, Weak};
 
-/// The op that was innermost where [`current_op`] was called. Send it to another thread and run work
-/// there [in it](in_op).
+/// A handle to an op, from [`current_op`]. Send it to another thread and run work there [inside the op](in_op).
 #[derive(Debug, Clone, Default)]
 pub struct OpHandle {
     op: Option<OpRef>,
@@ -76,7 +75,7 @@ pub fn in_op<R>(handle: &OpHandle, body: impl FnOnce() -> R) -> R {
         None
     };
     let result = match handle.label.as_deref().filter(|_| around.is_some()) {
-        // On the thread of the handle, the scope is already around.
+        // On the thread that made the handle, this code already runs inside the scope.
         Some(label) if !is_in_scope(label) => label_scope(label, body),
         _ => body(),
     };

@@ -78,8 +78,8 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// Copies some of what `other` has and this one does not, in order; false when nothing is missing. For names and
-    /// signatures of a table that other threads use: they wait only for one such copy at a time.
+    /// Copies some of the entries that `other` has and this one lacks, in order; false if none are missing. Copying a table
+    /// that other threads use in several calls lets them use it in between.
     pub fn copy_some_of(&mut self, other: &Interner) -> bool {
         const AT_ONCE: usize = 4096;
         let strings = other.strings.iter().skip(self.strings.len());
@@ -114,9 +114,8 @@ impl Interner {
         id
     }
 
-    /// The number of this signature, or none if it is new and there is no room for another one. `words` are
-    /// headers and dims, without the op. `has_room` is asked once,
-    /// for a new signature with its number.
+    /// The number of this signature, or `None` if it is new and there is no room for another one. `words` are
+    /// headers and dims, without the op. `has_room` is called once, for a new signature, with its number.
     pub fn signature(
         &mut self,
         op: KnownOp,

@@ -10,7 +10,7 @@ use super::state;
 /// `label = …` of `#[traced_op]` or `op!` to label one op instead. Work that [`in_op`](crate::in_op) runs on another
 /// thread has the label too; other ops there and those that a future runs after `body` has returned do not.
 ///
-/// The label is kept once per thread: one that repeats is not copied. While nothing records, `body` is all that runs.
+/// Each thread stores a label once and does not copy it when it repeats. While nothing records, only `body` runs.
 ///
 /// ```
 /// use trace_runtime::{label_scope, record, traced_op};

@@ -1,7 +1,7 @@
 //! The labels of ops: instances such as the layer `layers.3.attn`.
 //!
-//! A labelled op has a number of its own, so that its latest signature is found like that of any other op, also where
-//! the instances of a function run in turn. Nothing is formatted or allocated for a label that the thread knows.
+//! A labelled op has its own number, so that its latest signature is found like that of any other op, even if
+//! the instances of a function run in turn. Nothing is formatted or allocated for a label that the thread has used before.
 
 use super::log::{Room, Shared};
 use super::signatures::{FILTERED, REFUSED};

@@ -1,6 +1,6 @@
 //! The recorder of a thread, and who may use it now.
 //!
-//! `unsafe` is needed here because a `RefCell` would cost an op four times two instructions more, of some ninety. The
+//! `unsafe` is needed here because a `RefCell` would add eight instructions to the ninety or so of an op. The
 //! proof is the same as that of a `RefCell`: [`Phase`] is [`BUSY`] exactly while there is a `&mut` to anything in the
 //! recorder.
 
@@ -9,11 +9,11 @@ use super::sink::TensorSink;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
 
-/// What may be done with a thread's recorder: [`CLOSED`], [`BUSY`], or the value of `STATE` for which ops may begin
-/// on the short path.
+/// The state of a thread's recorder: [`CLOSED`], [`BUSY`], or the value of `STATE` for which ops may begin on the short
+/// path.
 type Phase = u32;
 
-/// Ops take the long path: what they record for has to be looked up, or they have more than a row.
+/// Ops take the long path: their session has to be looked up, or they have more than a row.
 pub(crate) const CLOSED: Phase = u32::MAX - 1;
 /// Something uses the recorder: the code of a user that describes tensors, or the recorder itself.
 pub(crate) const BUSY: Phase = u32::MAX;
@@ -22,7 +22,7 @@ pub(crate) const BUSY: Phase = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Local {
     phase: Cell<Phase>,
-    /// Without a destructor, which would be checked on every access: [`super::state`] has it.
+    /// Has no destructor, because each access would check whether it has run; [`super::state`] frees the recorder.
     recorder: UnsafeCell<ManuallyDrop<Recorder>>,
 }
 
@@ -34,7 +34,7 @@ impl Local {
         }
     }
 
-    /// Whether ops may begin on the short path while `STATE` has this value.
+    /// True if ops may begin on the short path while `STATE` has this value.
     #[inline]
     pub(crate) fn is_open_for(&self, state: u32) -> bool {
         self.phase.get() == state
@@ -81,7 +81,7 @@ impl Local {
     pub(crate) unsafe fn sink(&self) -> UsedSink<'_> {
         let was = self.phase.replace(BUSY);
         // SAFETY: the recorder was not busy, so there is no `&mut` to it, and the caller has no `&`. It is busy as long
-        // as the reference exists, which is inside of what makes it busy.
+        // as the reference exists, which is inside what makes it busy.
         let recorder: &mut Recorder = unsafe { &mut *self.recorder.get() };
         UsedSink {
             sink: &mut recorder.sink,
@@ -90,7 +90,7 @@ impl Local {
         }
     }
 
-    /// Runs `f`, which may run any code, on the recorder. None if it is in use.
+    /// Runs `f`, which may run any code, on the recorder. `None` if it is in use.
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
@@ -103,7 +103,7 @@ impl Local {
     }
 }
 
-/// The sink of a recorder that is busy until this is dropped, also if describing panics.
+/// The sink of a recorder that is busy until this is dropped, even if describing panics.
 pub(crate) struct UsedSink<'a> {
     pub(crate) sink: &'a mut TensorSink,
     phase: &'a Cell<Phase>,
@@ -117,7 +117,7 @@ impl Drop for UsedSink<'_> {
     }
 }
 
-/// Ends the use of a recorder, also if that panics.
+/// Ends the use of a recorder, even if that panics.
 struct Choose<'a>(&'a Local);
 
 impl Drop for Choose<'_> {

@@ -21,12 +21,12 @@ pub struct Shared {
     pub(crate) room: Room,
     limit: usize,
     pub rank: Option<u32>,
-    /// Records one execution in so many of each op.
+    /// Records one in `sample` executions of each op.
     pub sample: u32,
     pub(crate) filter: Filter,
     /// Device memory that libraries reported.
     pub memory: super::memory::ReportedMemory,
-    /// Where rows and tables are, if not on the heap.
+    /// The storage of rows and tables, if they are not on the heap.
     pub(crate) storage: Option<Arc<dyn Storage>>,
     /// Allocations are charged to the ops of this session.
     #[cfg(feature = "alloc")]
@@ -72,7 +72,7 @@ impl Shared {
 
     /// A log for one more thread.
     pub fn add_log(&self, thread: Option<u64>, name: Option<String>) -> Arc<ThreadLog> {
-        // A thread needs its log even past the limit, to count what it drops.
+        // A thread needs its log even past the limit, to count the ops that it drops.
         let text = name.as_ref().map_or(0, String::len);
         self.room.take_what_is_left_of(LOG_BYTES + text);
         let log = Arc::new(ThreadLog {
@@ -120,7 +120,7 @@ impl Shared {
 pub struct Room(AtomicUsize);
 
 impl Room {
-    /// Takes so many bytes, or returns false if there are fewer left.
+    /// Takes `bytes`, or returns false if fewer are left.
     pub(crate) fn take(&self, bytes: usize) -> bool {
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| {
@@ -129,7 +129,7 @@ impl Room {
             .is_ok()
     }
 
-    /// Takes so many bytes, or all that are left.
+    /// Takes `bytes`, or all that are left.
     fn take_what_is_left_of(&self, bytes: usize) {
         let take = |room: usize| Some(room.saturating_sub(bytes));
         let _ = self
@@ -138,7 +138,7 @@ impl Room {
     }
 }
 
-/// Bytes of a thread's log without its rows, in a list that is up to half empty.
+/// Bytes of a thread's log without its rows. The list of logs may be half empty.
 const LOG_BYTES: usize = size_of::<ThreadLog>() + 64;
 
 /// The rows and extras of one thread, and the counts of ops that have none.

@@ -1,5 +1,5 @@
-//! Several threads that write, a thread that moves their chunks out of a ring, and one that reads at any moment: what was
-//! appended is found once, or was counted as dropped.
+//! Several threads write, one moves their chunks out of a ring, and one reads at any moment: each row that was appended is
+//! found once, or was counted as dropped.
 //!
 //! The ring here has the steps of the one in trace-runtime, in their order, around the real chunks and blocks.
 
@@ -28,7 +28,7 @@ struct Ring {
     sealed: Mutex<VecDeque<u32>>,
     next_sequence: AtomicU64,
     dropped: AtomicUsize,
-    /// What was moved out.
+    /// The chunks that were moved out.
     tail: Mutex<Vec<BlockCopy>>,
 }
 
@@ -50,7 +50,7 @@ impl Ring {
         Block::in_region(&self.region, first..first + WORDS, 1).expect("fits")
     }
 
-    /// Appends a row with this value, in a chunk of its own.
+    /// Appends a row with this value, in a new chunk.
     fn append(&self, log: u64, value: u64) {
         let Some(place) = self.free.lock().unwrap().pop() else {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -181,7 +181,7 @@ fn a_finish_that_does_not_wait_finds_rows_that_are_published() {
                 }
             })
         };
-        // Ops that have ended before the finish are found, sealed or not, while the thread goes on.
+        // Ops that have ended before the finish are found, sealed or not, while the thread continues.
         let before = ended.load(Ordering::Acquire);
         let found = (0..3).filter_map(|place| copy_block(&ring.block(place)));
         let found: Vec<u64> = found.flat_map(|copy| values_of(&copy)).collect();

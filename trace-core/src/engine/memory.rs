@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// For a tensor library, or a program that allocates on a device itself. The report then shows the live memory of the
 /// device over time, its peak, and the ops that held it. `address` distinguishes the live blocks of a device; any number
-/// does that is not used twice at a time. Does nothing while no session records.
+/// works if no two live blocks share it. Does nothing while no session records.
 ///
 /// ```
 /// use trace_core::{Device, memory};
@@ -56,7 +56,7 @@ pub struct Reported {
     pub thread: u64,
 }
 
-/// What was reported in a session.
+/// The allocations and frees that were reported in a session.
 #[derive(Debug, Default)]
 pub struct ReportedMemory(Mutex<Table>);
 
@@ -80,7 +80,7 @@ impl ReportedMemory {
     ) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = match bytes {
-            // A free needs no room of its own: its block gave some back.
+            // A free needs no further room: its block gave some back.
             Some(bytes) if room(EVENT_BYTES) => {
                 table.live.insert((device, address), bytes);
                 i64::try_from(bytes).unwrap_or(i64::MAX)

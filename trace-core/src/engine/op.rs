@@ -9,8 +9,8 @@ use crate::{OpKind, Outcome};
 
 /// An op that is running. Dropped without [`end`](Self::end), it was left through `?` or a panic.
 ///
-/// One number, 0 if the op is not recorded: everything else is in the thread's recorder, so that a function that is not
-/// recorded keeps a register free at most.
+/// One number, 0 if the op is not recorded. Everything else is in the thread's recorder, so that a function that is not
+/// recorded needs at most one register for it.
 #[derive(Debug)]
 #[must_use]
 pub struct Op(OpId);
@@ -38,7 +38,7 @@ pub fn begin_kind(name: impl SiteName, kind: OpKind, inputs: impl Describe) -> O
     if state == 0 {
         return Op(0);
     }
-    // The kind is a constant where this is inlined, and so part of the length that the site is compared with.
+    // The kind is a constant where this is inlined, so it is part of the length that sites are compared by.
     Op(match kind {
         OpKind::Compute => begin_recorded::<COMPUTE, _, _>(name, state, inputs),
         OpKind::Communication => begin_recorded::<COMMUNICATION, _, _>(name, state, inputs),
@@ -74,7 +74,7 @@ fn end_recorded(op: OpId, outputs: impl Describe) {
 }
 
 impl Op {
-    /// Whether this execution is being recorded.
+    /// True if this execution is being recorded.
     #[inline]
     pub fn is_recording(&self) -> bool {
         self.0 != 0
@@ -91,8 +91,8 @@ impl Op {
 
     /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
     ///
-    /// By reference: a guard that is moved is copied in every function that can panic. To be called by its path: a
-    /// method that takes `&self` of a trait of the user's would come before it.
+    /// Takes a reference, because a guard that is moved is copied in every function that can panic. Call it by its path:
+    /// a method of a user's trait that takes `&self` would be chosen before it.
     #[inline]
     pub fn end(&mut self, outputs: impl Describe) {
         // Cleared before the end. If it were kept for the case that ending panics, every function that is not recorded

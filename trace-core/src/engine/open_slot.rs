@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A row for each open op, the outermost first, as the op would have it if it ended now; without a duration.
+/// For each open op, the outermost first, the row that it would have if it ended now, without a duration.
 pub(crate) struct OpenSlot {
     block: Block,
     place: u32,
@@ -24,7 +24,7 @@ impl OpenSlot {
         })
     }
 
-    /// Publishes the op at a depth from 1 on. Ops that are too deep are counted only.
+    /// Publishes the op at a depth from 1 on. Ops beyond the last depth are only counted.
     #[inline]
     pub(crate) fn open(&self, depth: u32, start: u64, signature: u64, steps: Steps) {
         if let Some(row) = self.block.rows().get((depth as usize).wrapping_sub(1)) {

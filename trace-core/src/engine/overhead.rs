@@ -12,7 +12,7 @@ const OPS: u64 = 128;
 const ROUNDS: usize = 5;
 
 /// Nanoseconds that one op with two inputs and an output takes to record: the best of a few rounds,
-/// measured once per process in some tens of microseconds.
+/// measured once per process, which takes tens of microseconds.
 pub fn measure_ns() -> u64 {
     static MEASURED: OnceLock<u64> = OnceLock::new();
     *MEASURED.get_or_init(|| {

@@ -24,14 +24,14 @@ pub struct Thread {
     pub name: Option<String>,
 }
 
-/// The values that a row has no bits for, in ticks and in the recorder's own count.
+/// The values that do not fit into a row. Times are in ticks; steps count the ops of the thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawExtra {
     /// The step of the row, in its thread's count.
     pub step: u32,
     pub duration: Option<u64>,
     pub suspended: u64,
-    /// In order, without overlap. Of many suspensions only the longest are listed.
+    /// In order, without overlap. If there are many suspensions, only the longest are listed.
     pub pauses: Option<Box<Pauses>>,
     pub parent: Option<OpRef>,
     /// The number by which its children refer to a task, which may begin and end on different threads.
@@ -40,7 +40,7 @@ pub struct RawExtra {
 }
 
 impl RawExtra {
-    /// Bytes that it takes in a list that is up to half empty.
+    /// Bytes that it takes, in a list that may be half empty.
     pub(crate) fn bytes(&self) -> usize {
         let texts: usize = self.meta.iter().map(|(_, text)| text.capacity() + 16).sum();
         2 * size_of::<RawExtra>()
@@ -53,7 +53,7 @@ impl RawExtra {
 /// Keys and values of `meta(…)`. Only a reader of files has keys that are not literals.
 pub type Meta = Vec<(Cow<'static, str>, String)>;
 
-/// A stretch of an op in which it did not work, in ticks since the op began.
+/// A time in which an op did not work, in ticks since the op began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawPause {
     pub kind: PauseKind,

@@ -1,4 +1,4 @@
-//! How an op and its tensors are packed into words: the *signature* that an entry refers to.
+//! Packs an op and its tensors into words: the *signature* that an entry refers to.
 //!
 //! A signature is `[op, header, dims…, header, dims…]`. Entries whose op, shapes, dtypes and devices
 //! are equal share one, so a shape is stored once however often it is seen.
@@ -23,7 +23,7 @@ pub enum Fact {
     Device = 1,
     Flops = 2,
     BytesMoved = 3,
-    /// The op has a tensor that is not recorded, of the library in place of the device.
+    /// The op has a tensor that is not recorded. The header has the tensor's library in place of a device.
     Unrecorded = 4,
 }
 
@@ -169,9 +169,9 @@ pub fn push_number(words: &mut Vec<usize>, fact: Fact, value: u64) {
     words.push(usize::try_from(value).unwrap_or(usize::MAX));
 }
 
-/// How many elements a tensor of these dims has, saturating.
+/// Number of elements of a tensor with these dims, saturating.
 pub fn elements(dims: &[usize]) -> usize {
-    // A zero anywhere wins over an overflow on the way to it.
+    // With a zero anywhere the product is 0, even if the dims before it overflow.
     if dims.contains(&0) {
         return 0;
     }

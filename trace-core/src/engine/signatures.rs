@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct Signatures(Mutex<Table>);
 
-/// The tables are published here too, if there is one.
+/// The storage that tables are published in, if there is one.
 type Published = Option<Arc<dyn Storage>>;
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) const REFUSED: u32 = u32::MAX;
 /// The number of an op that the session's filter leaves out.
 pub(crate) const FILTERED: u32 = u32::MAX - 1;
 
-/// Bytes of a new string: twice its text, two allocations, and its places in tables that are up to half empty.
+/// Bytes of a new string: twice its text, two allocations, and its slots in tables that may be half empty.
 fn string_bytes(string: &str) -> usize {
     2 * string.len() + 160
 }
@@ -42,12 +42,12 @@ fn string_bytes(string: &str) -> usize {
 /// Bytes of a new op without its name.
 const OP_BYTES: usize = 96;
 
-/// Bytes of a new signature of so many words in the shared table.
+/// Bytes of a new signature of `words` words in the shared table.
 fn signature_bytes(words: usize) -> usize {
     24 * words + 288
 }
 
-/// Bytes of a new signature of so many words in the table of a thread.
+/// Bytes of a new signature of `words` words in the table of a thread.
 fn known_bytes(words: usize) -> usize {
     16 * words + 128
 }
@@ -102,7 +102,7 @@ impl Signatures {
         table.number(KnownOp { label, ..op }, room)
     }
 
-    /// The number of a signature; none when it is new and does not fit.
+    /// The number of a signature; `None` if it is new and does not fit.
     fn intern(&self, words: &[usize], room: &Room) -> Option<u32> {
         let mut table = self.lock();
         let table = &mut *table;
@@ -140,12 +140,12 @@ impl Signatures {
         Some(name.to_string())
     }
 
-    /// Runs `f` on what is known so far.
+    /// Runs `f` on the tables so far.
     pub fn with<R>(&self, f: impl FnOnce(&mut Interner) -> R) -> R {
         f(&mut self.lock().interner)
     }
 
-    /// A copy of what is known so far. Threads that record do not wait for all of it.
+    /// A copy of the tables so far. It is made in parts, so threads that record wait for one part at most.
     pub fn copy(&self) -> Interner {
         let mut copy = Interner::default();
         while self.with(|known| copy.copy_some_of(known)) {}
@@ -158,7 +158,7 @@ impl Signatures {
 }
 
 impl Table {
-    /// The number of a string, or none if it is new and does not fit.
+    /// The number of a string, or `None` if it is new and does not fit.
     fn string(&mut self, string: &str, room: &Room) -> Option<u32> {
         match self.interner.find_string(string) {
             Some(known) => Some(known),
@@ -249,7 +249,7 @@ fn device_of(words: &[usize]) -> Device {
         .unwrap_or_default()
 }
 
-/// The stated device is the entry's own from here on.
+/// Copies the words without the stated device, which becomes the device of the entry.
 fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
     for (header, dims) in Parts::new(words) {
         match header.role() {
@@ -266,9 +266,9 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
 /// The signatures that one thread knows, and the latest of each op.
 #[derive(Debug)]
 pub(crate) struct KnownSignatures {
-    /// Of all signatures, each followed by its [end](Header::end).
+    /// The words of all signatures, each followed by its [end](Header::end).
     words: Vec<usize>,
-    /// In the order of their words.
+    /// The signatures, in the order of their words.
     known: Vec<Known>,
     /// By op number.
     latest: Vec<Latest>,
@@ -291,8 +291,8 @@ impl Latest {
     };
 }
 
-/// The signature that an op has if the words that are still to come are as expected: its number, and how many words they
-/// are. In one word, so that the number is already where it is in a row.
+/// The signature that an op has if its remaining words are as expected: its number, and the number of those words. In one
+/// word, with the signature's number at the same bits as in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Expected(u64);
 
@@ -301,13 +301,13 @@ impl Expected {
         Expected(facts(0, number, Outcome::Ok) | u64::from(words))
     }
 
-    /// The same after some of the words. After more words than there are, it is none that has a [row](Self::facts).
+    /// The same after `words` further words. After more words than there are, it has no [row](Self::facts).
     #[inline]
     pub(crate) fn after(self, words: usize) -> Expected {
         Expected(self.0.wrapping_sub(words as u64))
     }
 
-    /// The signature, where a row has it.
+    /// The signature's number, at the same bits as in a row.
     #[inline]
     pub(crate) fn signature(self) -> u64 {
         self.0 >> 32 << 32
@@ -342,7 +342,7 @@ impl KnownSignatures {
         }
     }
 
-    /// The latest signature of an op, which is none if its `at` is 0. None for an op that is not recorded.
+    /// The latest signature of an op. Its `at` is 0 if there is none yet. `None` for an op that is not recorded.
     #[inline]
     pub(crate) fn latest_of(&self, op: u32) -> Option<Latest> {
         self.latest.get(op as usize).copied()
@@ -350,7 +350,7 @@ impl KnownSignatures {
 
     #[inline]
     pub(crate) fn words_at<const N: usize>(&self, at: u32) -> Option<&[usize; N]> {
-        // From 32 bits on, the sum cannot overflow: one comparison is enough.
+        // `at` has 32 bits, so the sum cannot overflow: one comparison is enough.
         let at = at as usize;
         self.words.get(at..at + N)?.first_chunk()
     }
@@ -374,7 +374,7 @@ impl KnownSignatures {
         Header(word).ended()
     }
 
-    /// The number of this signature; none when it is new and the session has no room for it.
+    /// The number of this signature; `None` if it is new and the session has no room for it.
     pub(crate) fn number_of(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
         let known = self.index_of(words, shared)?;
         Some(self.known[known as usize].number)
@@ -388,7 +388,7 @@ impl KnownSignatures {
         }
     }
 
-    /// The number of this signature, which becomes the latest of its op; none when it is new and the session
+    /// The number of this signature, which becomes the latest of its op; `None` if it is new and the session
     /// has no room for it.
     pub(crate) fn number(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
         let known = self.index_of(words, shared)?;

@@ -21,26 +21,26 @@ pub struct TensorSink {
     /// inputs alone.
     inputs: Vec<(u32, u32)>,
     known: KnownSignatures,
-    /// Where in `known` the next word is expected, or [`NOWHERE`]. It fits 32 bits; were it stored in them,
-    /// it would be loaded together with its neighbour, and that waits for the stores of both.
+    /// Index in `known` of the next expected word, or [`NOWHERE`]. It would fit 32 bits, but then it would be loaded
+    /// together with its neighbour, and that load waits for the stores of both.
     at: usize,
     role: Role,
-    /// Of the outputs: [`FAILED`] and [`PANICKED`].
+    /// Flags of the outputs: [`FAILED`] and [`PANICKED`].
     unusual: u8,
     /// The latest signature of the op that [`begin`](Self::begin) began.
     latest: Latest,
-    /// Where the words of the op that is being described begin on the stack, if `at` is [`NOWHERE`].
+    /// Index on the stack of the first word of the op that is being described, if `at` is [`NOWHERE`].
     base: usize,
     stack: WordStack,
     meta: Meta,
 }
 
-/// How far an op has been described, to continue after its children.
+/// The words of an op that have been described so far, to continue after its children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpWords {
     /// Index of the next word in the known signatures, or [`NOWHERE`].
     pub(crate) at: usize,
-    /// The words of the op on the stack: none if they are those of a known signature.
+    /// The words of the op on the stack; empty if they are those of a known signature.
     base: u32,
     top: u32,
 }
@@ -64,7 +64,7 @@ const RECENT_INPUTS: usize = 64;
 const FAILED: u8 = 1;
 /// The user's code panicked while it described the outputs.
 const PANICKED: u8 = 2;
-/// Room for some forty tensors before the first allocation.
+/// Room for about forty tensors before the first allocation.
 const FIRST_WORDS: usize = 128;
 
 impl TensorSink {
@@ -82,7 +82,7 @@ impl TensorSink {
         }
     }
 
-    /// One tensor: its dims, outermost first, its element type and where it lives.
+    /// Describes one tensor: its dims, outermost first, its element type and its device.
     ///
     /// A scalar tensor has no dims.
     #[inline]
@@ -113,7 +113,7 @@ impl TensorSink {
     /// Stores nothing while the words are those of the op's latest signature.
     #[inline]
     fn write<const N: usize>(&mut self, words: [usize; N]) {
-        // Looking past the end of the signature does no harm: `number` asks for its exact end.
+        // Reading past the end of the signature is harmless: `number` checks for its exact end.
         if let Some(known) = self.known.words_at::<N>(self.at as u32) {
             // Word by word: comparing arrays stores `words` and loads them in other widths, which
             // waits for the stores each time.
@@ -152,8 +152,8 @@ impl TensorSink {
         self.at = NOWHERE;
     }
 
-    /// Lets the inputs of an op describe themselves, where `at` is the place of its latest signature. Returns the place
-    /// after them, or [`NOWHERE`] if they differ or have more than tensors.
+    /// Lets the inputs of an op describe themselves. `at` is the index of its latest signature. Returns the index
+    /// after them, or [`NOWHERE`] if they differ or are more than tensors.
     #[inline]
     pub(crate) fn describe_inputs(&mut self, at: usize, inputs: impl Describe) -> usize {
         self.role = Role::Input;
@@ -162,7 +162,7 @@ impl TensorSink {
         self.at
     }
 
-    /// Lets the outputs of an op describe themselves, where `at` is the place after its inputs. Returns the place after
+    /// Lets the outputs of an op describe themselves. `at` is the index after its inputs. Returns the index after
     /// them, or [`NOWHERE`] if they differ or the op has failed.
     #[inline]
     pub(crate) fn describe_outputs(&mut self, at: usize, outputs: impl Describe) -> usize {
@@ -179,7 +179,7 @@ impl TensorSink {
         self.known.latest_of(op)
     }
 
-    /// Begins the words of an op; what is described next are its inputs.
+    /// Begins the words of an op. Its inputs are described next.
     pub(crate) fn begin(&mut self, op: u32) {
         self.role = Role::Input;
         self.at = match self.known.latest_of(op) {
@@ -239,7 +239,7 @@ impl TensorSink {
         self.note_failure(expression::LABEL, message);
     }
 
-    /// The value of an option, or none if its expression panicked.
+    /// The value of an option, or `None` if its expression panicked.
     #[inline]
     fn value<R>(&mut self, expression: &'static str, value: impl FnOnce() -> R) -> Option<R> {
         match failures::catch(value) {
@@ -263,7 +263,7 @@ impl TensorSink {
         self.unusual = 0;
     }
 
-    /// How far an op has been described, for [`resume`](Self::resume).
+    /// The words that have been described so far, for [`resume`](Self::resume).
     pub(crate) fn op_words(&self) -> OpWords {
         let base = if self.at == NOWHERE {
             self.base
@@ -284,7 +284,7 @@ impl TensorSink {
         self.stack.top = op.top as usize;
     }
 
-    /// Ends the words above this.
+    /// Removes the words above this position.
     pub(crate) fn set_top(&mut self, top: u32) {
         self.stack.top = top as usize;
     }
@@ -302,7 +302,7 @@ impl TensorSink {
             .after(words.at.wrapping_sub(self.latest.at))
     }
 
-    /// Ends an op's words: the number of their signature, or none when the session has too many.
+    /// Ends an op's words: the number of their signature, or `None` if the session has too many.
     pub(crate) fn number(&mut self, shared: &Shared) -> Option<u32> {
         match self.known.ends_at(self.at as u32) {
             Some(number) => Some(number),
@@ -360,7 +360,7 @@ impl TensorSink {
         self.stack.push(words);
     }
 
-    /// Whether the outputs are those of a failed op, or could not be described.
+    /// True if the outputs are those of a failed op, or could not be described.
     #[inline]
     pub(crate) fn is_unusual(&self) -> bool {
         self.unusual != 0

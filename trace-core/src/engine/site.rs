@@ -10,7 +10,7 @@ pub(crate) struct Site<N> {
     pub(crate) kind: KindCode,
 }
 
-/// The op of a site, and where the site is.
+/// The op of a site, with its module and location.
 #[derive(Debug)]
 pub(crate) struct Operation {
     /// `Linear::forward` for a method.
@@ -22,7 +22,7 @@ pub(crate) struct Operation {
     pub(crate) location: &'static str,
 }
 
-/// [`NO_KIND`], or one more than the place of the kind among all.
+/// [`NO_KIND`], or the index of the kind plus one.
 pub(crate) type KindCode = u8;
 
 pub(crate) const NO_KIND: KindCode = 0;
@@ -76,7 +76,7 @@ pub(crate) struct SiteKey {
 }
 
 impl SiteKey {
-    /// Where this key has no origin, which the compiler knows, only two words are compared.
+    /// The compiler knows whether this key has an origin. If it has none, only two words are compared.
     #[inline]
     fn is(self, known: SiteKey) -> bool {
         known.address == self.address
@@ -170,7 +170,7 @@ impl Sites {
         }
     }
 
-    /// The slot that has this key, hidden or not, or the empty one where it belongs.
+    /// The slot that has this key, hidden or not, or the empty slot for it.
     fn probe(&self, key: SiteKey) -> Option<usize> {
         let mut at = first_slot(key, self.slots.len());
         // Ends at an empty slot: most of them are.

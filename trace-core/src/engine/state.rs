@@ -81,7 +81,7 @@ impl Control {
     }
 }
 
-/// Whether any thread records; one relaxed load.
+/// True if any thread records; one relaxed load.
 #[inline]
 pub fn is_anyone_recording() -> bool {
     STATE.load(Ordering::Relaxed) != 0
@@ -126,8 +126,8 @@ impl ThisThread {
         ThisThread(PhantomData)
     }
 
-    /// The recorder of this thread. Not a closure's parameter, as with `LocalKey::with`: what a large closure
-    /// captures goes through memory.
+    /// The recorder of this thread. `LocalKey::with` would pass it to a closure; the variables that a large closure
+    /// captures would go through memory.
     #[inline]
     #[allow(unsafe_code, clippy::unused_self, reason = "see below")]
     pub(crate) fn local(&self) -> &Local {
@@ -167,7 +167,7 @@ pub fn with_any<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
     ThisThread::new().local().with(f)
 }
 
-/// Whether this thread's recorder is working right now: what is allocated then is the tracer's, not the program's.
+/// True if this thread's recorder is working right now: what is allocated then is the tracer's, not the program's.
 #[cfg(feature = "alloc")]
 #[inline]
 pub(crate) fn is_recorder_in_use() -> bool {
@@ -194,7 +194,7 @@ fn join(recorder: &mut Recorder) {
     }
 }
 
-/// Puts a recorder of its own in place of this thread's while `body` runs, and returns it.
+/// Replaces this thread's recorder by `own` while `body` runs, and returns `own` afterwards.
 pub fn replaced_while<R>(own: Recorder, body: impl FnOnce() -> R) -> (R, Recorder) {
     struct PutBack(Option<Recorder>);
     impl Drop for PutBack {
@@ -226,7 +226,8 @@ fn count_locals(change: impl FnOnce(u32) -> u32) {
 }
 
 thread_local! {
-    /// Held by the thread that forks, so that the child does not get it from a thread that it does not have.
+    /// Held by the thread that forks. Otherwise another thread might hold the lock during the fork, and in the child, which does
+    /// not have that thread, it would never be unlocked.
     static HELD: RefCell<Option<MutexGuard<'static, Control>>> = const { RefCell::new(None) };
 }
 
@@ -235,14 +236,14 @@ pub fn before_fork() {
     let _ = HELD.try_with(|held| held.replace(Some(Control::lock())));
 }
 
-/// The side of a fork that a process is.
+/// The parent or the child of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForkSide {
     Parent,
     Child,
 }
 
-/// Called by the thread that has forked. A child records for no session of its parent; true if there was one.
+/// Called by the thread that has forked. A child leaves the session of its parent. Returns true if there was a session.
 pub fn after_fork(side: ForkSide) -> bool {
     let held = HELD.try_with(RefCell::take).ok().flatten();
     let Some(mut control) = held.filter(|_| side == ForkSide::Child) else {

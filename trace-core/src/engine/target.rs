@@ -31,7 +31,7 @@ pub(crate) struct Target {
     next_rows: usize,
     is_full: bool,
     is_its_own: bool,
-    /// By op number, how many executions there were since the last that was recorded.
+    /// By op number, the number of executions since the last recorded one.
     left_out: Vec<u32>,
     names: HashMap<String, u32>,
 }
@@ -42,7 +42,7 @@ const LAST_STEP: u64 = NO_PARENT as u64;
 const NAME_BYTES: usize = 96;
 /// A thread's chunks grow from this to the largest: short threads stay small.
 const FIRST_ROWS: usize = 64;
-/// The memory limit in bytes where none is set.
+/// The default of the memory limit, in bytes.
 pub const DEFAULT_LIMIT: usize = 1 << 30;
 
 impl Target {
@@ -93,7 +93,7 @@ impl Target {
         &self.shared
     }
 
-    /// Where the thread's open ops are published, if they are.
+    /// The slot in which the thread's open ops are published, if they are.
     pub(crate) fn open_slot(&self) -> Option<OpenSlot> {
         OpenSlot::new(self.shared.storage.as_ref()?, self.log.uid)
     }
@@ -140,7 +140,7 @@ impl Target {
         self.is_careful
     }
 
-    /// Whether this execution is not recorded: sampling leaves it out, or there are no steps left. The
+    /// True if this execution is not recorded: sampling leaves it out, or there are no steps left. The
     /// first execution of each op is always recorded.
     #[cold]
     pub(crate) fn leaves_out(&mut self, op: u32, next_step: u64) -> bool {
@@ -163,7 +163,7 @@ impl Target {
         left_out != 0
     }
 
-    /// Whether an execution is too short for the filter. It is counted then.
+    /// True if an execution is too short for the filter. It is counted then.
     #[cold]
     pub(crate) fn is_too_short(&mut self, duration: u64) -> bool {
         let is_too_short = duration < self.min_ticks;
@@ -213,8 +213,8 @@ impl Target {
         true
     }
 
-    /// Appends a row and what it has no bits for: both, or neither if one does not fit. The extra comes first, so
-    /// that no reader finds the row without it.
+    /// Appends a row and its extra: both, or neither if one does not fit. The extra comes first, so that no reader finds the
+    /// row without it.
     pub(crate) fn push_with_extra(&mut self, row: PackedRow, extra: RawExtra) {
         if self.chunk.storage.is_some() {
             return self.push_into_storage(row, &extra);
@@ -229,13 +229,13 @@ impl Target {
         }
     }
 
-    /// The same where extras are in the chunk of their row.
+    /// The same if extras are in the chunk of their row.
     fn push_into_storage(&mut self, row: PackedRow, extra: &RawExtra) {
         if self.chunk.rows.is_full() && !self.add_chunk() {
             return self.drop_row();
         }
         let words = extra_words::encode(extra, self.chunk.rows.extra_capacity());
-        // At first the rest of this chunk, then a whole one.
+        // Tries the rest of this chunk first, then a new one.
         let has_room = self.chunk.rows.push_extra(&words)
             || (self.add_chunk() && self.chunk.rows.push_extra(&words));
         if has_room {
@@ -253,7 +253,7 @@ impl Target {
         }
     }
 
-    /// A copy of this thread's rows past the first so many.
+    /// A copy of this thread's rows after the first `covered`.
     pub(crate) fn rows_since(&self, covered: usize, clock: &Clock) -> Recorded {
         self.recorded(self.log.since(covered), clock)
     }
@@ -287,7 +287,7 @@ struct Current {
 }
 
 impl Current {
-    /// Has no rows, so the first op asks for a real one.
+    /// A chunk without room for rows, so the first op requests a real one.
     fn none(storage: Option<Arc<dyn Storage>>) -> Current {
         Current {
             rows: Arc::new(Chunk::with_rows(0)),
@@ -305,7 +305,7 @@ impl Current {
         has_room
     }
 
-    /// Its block may belong to another thread from now on.
+    /// Returns the chunk to the storage; its block may belong to another thread afterwards.
     fn seal(&mut self) {
         if let Some(storage) = &self.storage
             && self.rows.is_in_region()
@@ -329,11 +329,11 @@ pub struct Recorded {
     /// Has the signatures that rows refer to.
     pub shared: Arc<Shared>,
     pub scale: TickScale,
-    /// Ops that were not recorded for want of room.
+    /// Ops that were not recorded because there was no room.
     pub dropped: u64,
 }
 
-/// Whether all steps that a row can hold have been given out.
+/// True if all steps that a row can hold have been given out.
 pub(crate) fn is_exhausted(next_step: u64) -> bool {
     next_step >= LAST_STEP
 }

@@ -31,7 +31,7 @@ struct Task {
     /// Times in ticks of the recorder's clock.
     start: u64,
     suspended: u64,
-    /// [`RUNNING`] before the first poll.
+    /// The end of the latest poll; [`RUNNING`] before the first one.
     paused_at: u64,
     /// The longest suspensions, at most [`MOST_PAUSES`], and the wait for a device.
     pauses: Option<Box<Pauses>>,
@@ -40,7 +40,7 @@ struct Task {
     is_deferred: bool,
 }
 
-/// The end of the latest poll, of a task that has not been polled.
+/// The value of [`Task::paused_at`] before the first poll.
 const RUNNING: u64 = u64::MAX;
 /// A task may be polled any number of times. The suspensions that matter are the long ones.
 const MOST_PAUSES: usize = 32;
@@ -49,7 +49,7 @@ const MOST_PAUSES: usize = 32;
 pub fn begin_deferred(name: impl SiteName, kind: Option<OpKind>, inputs: impl Describe) -> AsyncOp {
     let mut op = begin_async(name, kind, inputs);
     if let Some(task) = &mut op.0 {
-        // It counts from its first poll on.
+        // It counts as open from its first poll on.
         count_open(&task.session, -1);
         task.is_deferred = true;
     }
@@ -90,7 +90,7 @@ pub fn begin_async(name: impl SiteName, kind: Option<OpKind>, inputs: impl Descr
 }
 
 impl AsyncOp {
-    /// Whether this execution is being recorded.
+    /// True if this execution is being recorded.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }

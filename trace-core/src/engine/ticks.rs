@@ -1,9 +1,9 @@
 //! From ticks of a clock to nanoseconds.
 
-/// Where the trace began, in ticks that are nanoseconds.
+/// The start of a trace whose ticks are nanoseconds.
 pub const ORIGIN: u64 = 1 << 63;
 
-/// How the ticks in a trace's rows become nanoseconds since the trace began.
+/// The conversion from the ticks in a trace's rows to nanoseconds since the trace began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickScale {
     base: u64,
@@ -12,7 +12,7 @@ pub struct TickScale {
 }
 
 impl TickScale {
-    /// Ticks that are nanoseconds already, counted from [`ORIGIN`] so that some may be before it.
+    /// Ticks that are nanoseconds. They count from [`ORIGIN`], so that times before it are possible.
     pub const NANOSECONDS: TickScale = TickScale {
         base: ORIGIN,
         rate: 1 << 32,
@@ -29,7 +29,7 @@ impl TickScale {
         self.rate
     }
 
-    /// Both ends of an interval are converted on their own, so that what nests in ticks nests in
+    /// Converts one time. Both ends of an interval are converted separately, so that intervals that nest in ticks nest in
     /// nanoseconds.
     #[inline]
     pub fn ns(self, ticks: u64) -> i64 {

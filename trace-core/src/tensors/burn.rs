@@ -15,7 +15,7 @@ impl<const D: usize, K: Basic> TensorLike for Tensor<D, K> {
     }
 }
 
-/// Bools and quantised values are named after what a backend stores for them, so that bytes are right.
+/// Bools and quantised values have the type in which a backend stores them, so that the number of bytes is right.
 fn dtype(dtype: burn_tensor::DType) -> DType {
     match dtype {
         burn_tensor::DType::F64 => DType::F64,
@@ -42,11 +42,11 @@ fn dtype(dtype: burn_tensor::DType) -> DType {
     }
 }
 
-/// The device with an id. burn's own enum has a variant only for each backend that is built in,
-/// which this crate cannot know of; the id's layout does not change with them.
+/// The device with an id. burn's own enum has variants only for the backends that are compiled in, which
+/// this crate cannot know; the layout of the id does not depend on them.
 ///
-/// Of the type, the upper byte is the backend; for the cube backend the three bits below are its
-/// runtime. The wgpu runtime keeps its graphics API in the upper three bits of the index.
+/// The upper byte of the type is the backend; for the cube backend the next three bits are its
+/// runtime. The wgpu runtime has its graphics API in the upper three bits of the index.
 fn device(id: DeviceId) -> Device {
     const CUBE: u16 = 0;
     const FLEX: u16 = 4;

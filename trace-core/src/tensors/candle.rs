@@ -1,4 +1,4 @@
-//! candle: tensors, variables and quantised tensors, on whichever device they live.
+//! candle: tensors, variables and quantised tensors, on any device.
 
 use crate::{DType, Device};
 use crate::{TensorLike, TensorSink};
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dtype_has_the_size_that_candle_says() {
+    fn every_dtype_has_the_size_that_candle_gives() {
         use candle_core::DType as Theirs;
         for theirs in [
             Theirs::U8,

@@ -7,7 +7,7 @@ use std::any::type_name;
 /// The element type `T`, recognised by its name; `Unknown` for any other.
 ///
 /// A bound `T: Element` would be exact, but generic numeric code (`fn norm<A: NdFloat>(x: &Array2<A>)`)
-/// does not write it, and its tensors would then go unseen. Names need no bound.
+/// does not write it, and its tensors would not be recorded. Names need no bound.
 #[inline]
 pub(super) fn dtype_of<T>() -> DType {
     match type_name::<T>() {
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_what_the_element_trait_says() {
+    fn a_name_and_the_element_trait_give_the_same_type() {
         assert!(agrees::<bool>() && agrees::<f32>() && agrees::<f64>());
         assert!(agrees::<u8>() && agrees::<u16>() && agrees::<u32>() && agrees::<u64>());
         assert!(agrees::<i8>() && agrees::<i16>() && agrees::<i32>() && agrees::<i64>());

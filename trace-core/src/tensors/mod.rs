@@ -16,10 +16,10 @@
 //! compiles, and its ops have no shapes.
 //!
 //! Slices, arrays and vectors of [elements](crate::Element) need no feature. Reading a tensor takes
-//! a reference, copies its dims and allocates nothing, with one exception that is not ours: burn hands
-//! out more than five dims, and the device of a tensor that tracks gradients, on the heap.
+//! a reference, copies its dims and allocates nothing, with one exception: burn itself allocates to return more than five
+//! dims, or the device of a tensor that tracks gradients.
 //!
-//! # A tensor of your own
+//! # Your own tensor
 //!
 //! One method, and it is recorded wherever it is passed or returned:
 //!
@@ -70,7 +70,7 @@
 //! # }
 //! ```
 
-/// An element of slices, arrays and vectors; by itself it is a number and no tensor.
+/// An element of slices, arrays and vectors. A single one is a number, not a tensor.
 #[cfg(any(feature = "half", feature = "num-complex"))]
 macro_rules! element {
     ($element:ty => $dtype:ident) => {

@@ -4,7 +4,7 @@ use super::tokens::names;
 use super::validate::{Body, CheckedType, Field};
 use proc_macro::{TokenStream, TokenTree};
 
-/// The type, and how it is described.
+/// The type, with the decisions about its impl.
 pub(super) struct Plan {
     /// The type, with only the fields that may hold tensors.
     pub(super) ty: CheckedType,
@@ -45,7 +45,7 @@ impl CheckedType {
     }
 }
 
-/// Whether the field's type contains a type parameter: without a bound, no tensor would be found in it. The bound of a
+/// True if the field's type contains a type parameter: without a bound, no tensor would be found in it. The bound of a
 /// type that contains itself would refer to itself without end.
 fn needs_bound(field: &Field, ty: &CheckedType) -> bool {
     let names = names(field.ty.iter().cloned());

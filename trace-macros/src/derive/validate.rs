@@ -236,7 +236,7 @@ fn variants(body: TokenStream, mistakes: &mut Mistakes) -> Vec<(Ident, Vec<Field
             Some(TokenTree::Group(group)) => fields(&group.clone(), mistakes),
             _ => Vec::new(),
         };
-        // The fields again, and a discriminant.
+        // Skips the fields, which were read above, and a discriminant.
         up_to_comma(&mut tokens, |_| {});
         found.push((name, fields));
     }

@@ -31,7 +31,7 @@ pub(crate) fn lift_inner_attributes(function: &mut Function) {
     }
 }
 
-/// Whether the body contains a `return`, including one inside a closure.
+/// True if the body contains a `return`, including one inside a closure.
 pub(crate) fn has_return(body: &Group) -> bool {
     any_token(
         body.stream(),
@@ -39,7 +39,7 @@ pub(crate) fn has_return(body: &Group) -> bool {
     )
 }
 
-/// Whether the body contains a `?`.
+/// True if the body contains a `?`.
 pub(crate) fn has_question_mark(body: &Group) -> bool {
     any_token(
         body.stream(),
@@ -47,7 +47,7 @@ pub(crate) fn has_question_mark(body: &Group) -> bool {
     )
 }
 
-/// Whether the last expression of the body is a closure.
+/// True if the last expression of the body is a closure.
 pub(crate) fn ends_in_closure(body: &Group) -> bool {
     let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
     let is_semicolon =
@@ -87,7 +87,7 @@ const CONSUMING: [&str; 24] = [
     "chars",
 ];
 
-/// Whether `&mut self` is certainly not moved by the body: every `self` is followed by a field or by a method that
+/// True if `&mut self` is certainly not moved by the body: every `self` is followed by a field or by a method that
 /// borrows it, and no closure is `move`.
 pub(crate) fn keeps_self(body: &Group) -> bool {
     keeps_self_in(body.stream())

@@ -1,8 +1,9 @@
-//! Whether the error of a `Result` may contain a borrow of a parameter.
+//! Decides whether the error of a `Result` may contain a borrow of a parameter.
 //!
 //! A type may have a lifetime that is not written: `Result<(), ParseError>` for `ParseError<'_>`. The macro cannot see it,
-//! and reading a parameter that the result borrows is a compile error. So an error counts as free of borrows only if the
-//! rules of elision exclude one, or if its name is that of an error without lifetimes.
+//! and reading a parameter that the result borrows is a compile error. So a type counts as free of borrows only if the
+//! rules of elision exclude a borrow, or if its name looks like that of an error without lifetimes. For other types the
+//! outputs of an in-place op are not recorded.
 
 use super::paths::ends_in;
 use super::signature::any_token;
@@ -23,14 +24,14 @@ fn has_written_lifetime(ty: &Type) -> bool {
     })
 }
 
-/// Whether a lifetime that is not written in the result would be that of a `&mut` parameter.
+/// True if a lifetime that is not written in the result would be that of a `&mut` parameter.
 fn can_elide(sig: &Signature) -> bool {
     match sig.inputs.first() {
         Some(FnArg::Receiver(receiver)) => {
             // It would be the lifetime of `self`, so only `&mut self` matters.
             !matches!(&receiver.kind, ReceiverKind::Reference(_, _, None))
         }
-        // With two candidates the compiler asks for a written lifetime.
+        // With two candidates the compiler requires a written lifetime.
         _ => elided_references(sig.inputs.to_token_stream()) == 1,
     }
 }
@@ -52,7 +53,7 @@ fn elided_references(tokens: TokenStream) -> usize {
     found
 }
 
-/// Ends of the names of errors that own what they contain.
+/// Ends of the names of errors that own their data.
 const KNOWN: [&str; 6] = ["Error", "Err", "Failure", "Infallible", "Report", "Status"];
 
 fn is_known(ty: &Type, sig: &Signature) -> bool {
@@ -74,7 +75,7 @@ fn is_known(ty: &Type, sig: &Signature) -> bool {
     }
 }
 
-/// A type parameter of the function has no lifetime that could be elided.
+/// True for a type parameter of the function, which has no lifetime that could be elided.
 fn is_parameter(path: &Path, sig: &Signature) -> bool {
     sig.generics.params.iter().any(|param| match param {
         GenericParam::Type(param) => path.is_ident(&param.ident),

@@ -9,7 +9,7 @@ pub(crate) fn private(root: Option<&Path>) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> #root::__private)
 }
 
-/// Whether this is the last segment of the path. The macro cannot see what the path refers to.
+/// True if this is the last segment of the path. A macro cannot resolve paths.
 pub(crate) fn ends_in(path: &Path, name: &str) -> bool {
     path.segments
         .last()

@@ -17,7 +17,7 @@ pub(crate) struct Binding {
     pub(crate) passed: Passed,
 }
 
-/// How to write a reference to a parameter. Taking the address of a reference would force it out of its register.
+/// The way to write a reference to a parameter. Taking the address of a reference would force it out of its register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
     /// `x: &T`, written `x`.
@@ -28,7 +28,7 @@ pub(crate) enum Passed {
     Value,
 }
 
-/// What the body can do with a parameter.
+/// The access that the body has to a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Write to it: `x: &mut T` without a named lifetime, so the tensor can be read again after the body.
@@ -96,7 +96,7 @@ pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
     found
 }
 
-/// Whether the function is certainly in an `impl` or a trait: its signature contains `self` or `Self`.
+/// True if the function is certainly in an `impl` or a trait: its signature contains `self` or `Self`.
 pub(crate) fn is_method(sig: &Signature) -> bool {
     let is_self_type =
         |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "Self");
@@ -180,7 +180,7 @@ fn pattern_without_mut(pat: &mut Pat, names: &[&Ident]) {
     }
 }
 
-/// Whether the tokens, or the groups in them, contain such a token.
+/// True if the tokens, or the groups in them, contain such a token.
 pub(crate) fn any_token(tokens: TokenStream, wanted: &impl Fn(&TokenTree) -> bool) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Group(group) => any_token(group.stream(), wanted),

@@ -9,14 +9,14 @@ use syn::{
     GenericArgument, Path, PathArguments, ReturnType, Signature, Token, Type, TypeParamBound,
 };
 
-/// Where tensors may be in a value of a type.
+/// The parts of a value that may be tensors, by its type.
 #[derive(Clone)]
 pub(crate) enum Search {
     /// Nowhere: the type is a number or a text.
     Nothing,
-    /// The compiler knows.
+    /// Decided by the compiler: the whole value is probed.
     Whole,
-    /// In some parts of a tuple. Searched as a whole, a tuple with a part of an unknown type would hide the others.
+    /// In some parts of a tuple. If a tuple with a part of an unknown type were probed as a whole, no part would be found.
     Tuple(Vec<Search>),
     /// In the success value of a `Result` or `Option`, which contains a tuple.
     Success(Box<Search>),
@@ -46,7 +46,7 @@ impl Search {
         }
     }
 
-    /// Of the result of a function.
+    /// The parts of a function's result that may be tensors.
     pub(crate) fn of_result(sig: &Signature) -> Search {
         match &sig.output {
             ReturnType::Default => Search::Nothing,
@@ -99,7 +99,7 @@ pub(crate) fn returns(sig: &Signature) -> Returns {
     }
 }
 
-/// What the result of a function can be, judging by its type.
+/// The possible content of a function's result, by its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultKind {
     /// A value that is neither a tensor nor a failure: `()`, `f32`, `Option<(u32, bool)>`.
@@ -110,7 +110,7 @@ pub(crate) enum ResultKind {
 }
 
 impl ResultKind {
-    /// Whether the result certainly contains no borrow of a parameter.
+    /// True if the result certainly contains no borrow of a parameter.
     pub(crate) fn holds_no_borrow(self) -> bool {
         self != ResultKind::Anything
     }
@@ -287,7 +287,7 @@ fn is_boxed_future(path: &Path) -> bool {
         })
 }
 
-/// Only a guess: the type decides. It saves the question for every other type.
+/// Only a guess by name, so that expanded code checks the type of few functions.
 fn is_named_like_boxed_future(path: &Path) -> bool {
     path.segments.last().is_some_and(|segment| {
         let name = segment.ident.to_string();

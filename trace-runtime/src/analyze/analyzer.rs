@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// time, overlap. [`findings`](super::findings) names what costs most.
 ///
 /// In the nested traces that `#[traced_op]` records, a total never counts a moment of one thread
-/// twice, and *self* is what is left of it without the ops inside. In a flat trace both are the plain
+/// twice, and *self* is the total without the time of the ops inside. In a flat trace both are the plain
 /// sum of durations.
 ///
 /// ```
@@ -113,7 +113,7 @@ impl TraceAnalyzer {
             total_duration_us: total,
             ideal_duration_us: ideal,
             max_duration_us: max,
-            // Where no device did anything this is 0 / 0, and `max` prefers the number.
+            // If no device did anything, this is 0 / 0 = NaN, and `max` returns the other number.
             imbalance_ratio: ((max - ideal) / ideal).max(0.0),
             per_device_duration_us: devices,
         })
@@ -121,8 +121,8 @@ impl TraceAnalyzer {
 
     /// The communication ops that take at least `min_ratio` of the trace's total, largest first.
     ///
-    /// An entry's kind decides whether it is communication. Where it has none its name does, if it
-    /// contains, in any case, `allreduce`, `all_reduce`, `all_gather`, `allgather`, `reduce_scatter`,
+    /// An entry's kind decides whether it is communication. An entry without a kind is communication if its name
+    /// contains, in upper or lower case, `allreduce`, `all_reduce`, `all_gather`, `allgather`, `reduce_scatter`,
     /// `reducescatter`, `all_to_all`, `alltoall`, `broadcast`, `send`, `recv` or `comm`.
     pub fn communication_bottlenecks<T: TraceView + ?Sized>(
         trace: &T,
@@ -152,9 +152,9 @@ impl TraceAnalyzer {
     /// Stacks with their self time in microseconds, as flame graph tools read them: lines of
     /// `trace;device;outer;inner weight`, sorted, without a line break at the end.
     ///
-    /// The device is that of the innermost op, `unknown` where it has none. Each entry weighs at
+    /// The device is that of the innermost op, `unknown` if it has none. Each entry weighs at
     /// least 1. In names `;`, `%`, spaces and control characters are written as `%3B` and so on.
-    /// Past 512 ops a stack ends; what runs deeper counts there.
+    /// A stack has at most 512 ops; deeper ops count for the last one.
     pub fn flamegraph_collapsed<T: TraceView + ?Sized>(trace: &T) -> String {
         flamegraph::collapsed(trace)
     }

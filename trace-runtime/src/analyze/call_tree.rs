@@ -42,7 +42,7 @@ pub struct CallNode {
     pub count: usize,
     /// Time spent in it, without time in which it was suspended.
     pub total_ns: u64,
-    /// Of the total, the time in no op inside of it on the same thread.
+    /// The part of the total that was not spent in ops inside it on the same thread.
     pub self_ns: u64,
 }
 
@@ -51,7 +51,8 @@ json_struct!(CallNode {
     optional: [label],
 });
 
-/// The call tree. Executions with different labels are different nodes. Work that was handed to another thread is a child of the op that handed it over.
+/// The call tree. Executions with different labels are different nodes. Work that was handed to another thread is a child
+/// of the op that handed it over.
 pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
     let nesting = Nesting::of(trace);
     let mut grouping = Grouping::new();
@@ -72,7 +73,7 @@ pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
         node.self_ns = node.self_ns.saturating_add(nesting.self_ns(index, &view));
     }
 
-    // Sorted by depth, then longest first, parents still come before children and siblings in order.
+    // Sorted by depth, then longest first: parents still come before their children.
     let mut depth = vec![0usize; merged.len()];
     for id in 0..merged.len() {
         depth[id] = depth

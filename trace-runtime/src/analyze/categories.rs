@@ -28,7 +28,7 @@ json_struct!(CategoryTime {
     optional: [],
 });
 
-/// Time by category, longest first: of the accelerators where there are any, else of the host.
+/// Time by category, longest first: of the accelerators if there are any, else of the host.
 ///
 /// A kernel is sorted by its name and by the op that launched it; an op with an unknown name belongs to
 /// the category of the op around it.
@@ -90,7 +90,7 @@ impl Categorised {
         // By entry: its own category, else that of the entry around it.
         let mut found: Vec<Option<OpCategory>> = Vec::with_capacity(groups.len());
         let mut whole = 0u64;
-        // By group and category; `None` where no entry has both.
+        // By group and category; `None` if no entry has both.
         let mut by_op = vec![[None; OpCategory::ALL.len()]; by_group.len()];
         for (index, view) in trace.views().enumerate() {
             let (accelerator, named) = by_group[groups[index] as usize];

@@ -1,5 +1,5 @@
-//! Lines up the clocks of ranks: by exchanged readings, else by the wall clock as far as collectives and messages agree
-//! with it, else by those.
+//! Aligns the clocks of ranks: by exchanged readings; else by the wall clock, if collectives and messages do not contradict
+//! it; else by collectives and messages.
 
 use super::causal::{MeetingClass, Meetings};
 use crate::model::merge::{ClockMap, LineUp, by_wall_clock, merged, ranks_of_each};
@@ -42,7 +42,7 @@ fn exchanges(trace: &TraceStore) -> Vec<Exchange> {
     found
 }
 
-/// Lines traces up by the readings that their ranks exchanged; `None` unless all but one of them have some.
+/// Aligns traces by the readings that their ranks exchanged; `None` unless all but one of them have some.
 pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, TraceError> {
     let ranks = ranks_of_each(traces)?;
     let mut clocks = Vec::new();
@@ -104,7 +104,7 @@ pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, Trac
     Ok(Some(line_up(traces, clocks, &errors, reference, how)))
 }
 
-/// The line-up with facts about each clock; times begin at zero.
+/// The conversions, with facts about each clock; times begin at zero.
 fn line_up(
     traces: &[TraceStore],
     mut clocks: Vec<ClockMap>,
@@ -151,18 +151,18 @@ fn line_up(
     }
 }
 
-/// What the meetings of two traces show of their clocks: how much is to be added to the second one.
+/// The difference of two clocks according to the meetings of their traces: the time to add to the second one.
 #[derive(Debug, Default, Clone)]
 struct Between {
     /// At least this much, because nothing is received before it is sent.
     least: Option<i64>,
     most: Option<i64>,
-    /// When a collective ended on the first one, and how much later than on the second one.
+    /// For each collective, its end on the first clock, and how much later that is than its end on the second.
     ends: Vec<(i64, i64)>,
 }
 
 impl Between {
-    /// The second cannot leave before the first arrives, and the other way round.
+    /// The second rank cannot leave before the first arrives; with `both`, nor the first before the second arrives.
     fn bound(&mut self, first: (i64, i64), second: (i64, i64), both: bool) {
         let least = first.0.saturating_sub(second.1);
         self.least = Some(self.least.map_or(least, |known| known.max(least)));
@@ -172,7 +172,7 @@ impl Between {
         }
     }
 
-    /// Whether the events of the trace contradict these clocks, and would not contradict others.
+    /// True if the events of the trace contradict these clocks, and would not contradict others.
     fn contradicts(&self) -> bool {
         let (least, most) = (
             self.least.unwrap_or(i64::MIN),
@@ -182,7 +182,7 @@ impl Between {
         is_wrong && (least <= most || self.estimate().0.drift != 0.0)
     }
 
-    /// What to add, the drift per nanosecond, and the most that this may be wrong by.
+    /// The time to add, the drift per nanosecond, and the largest possible error.
     fn estimate(&self) -> (ClockMap, i64) {
         let error = match (self.least, self.most) {
             (Some(least), Some(most)) => most.saturating_sub(least).abs().saturating_add(1) / 2,
@@ -203,7 +203,7 @@ impl Between {
             median(&ends[ends.len() - third.max(1)..]),
         );
         let all = median(&ends);
-        // Of a clock that drifts, the ends of a short time scatter less than all of them.
+        // If the clock drifts, the ends within a short time scatter less than all ends.
         let thirds = [&ends[..third.max(1)], &ends[ends.len() - third.max(1)..]];
         let spread = thirds.into_iter().map(scatter).max().unwrap_or(0);
         let ran = late.0.saturating_sub(early.0);
@@ -241,7 +241,7 @@ fn median(list: &[(i64, i64)]) -> (i64, i64) {
     (list[middle].0, *seconds.select_nth_unstable(middle).1)
 }
 
-/// Lines traces up by the wall clock, and by their collectives and messages where these contradict it or there is none.
+/// Aligns traces by the wall clock, or by their collectives and messages if these contradict it or there is none.
 pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceError> {
     let ranks = ranks_of_each(traces)?;
     let wall = by_wall_clock(traces);
@@ -306,7 +306,7 @@ pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceErro
     merged(traces, &line_up(traces, clocks, &errors, 0, how))
 }
 
-/// What the meetings show of each pair of traces, the lower number first.
+/// The difference of the clocks of each pair of traces, the lower number first.
 fn between(
     trace: &TraceStore,
     meetings: &Meetings,
@@ -356,7 +356,7 @@ fn between(
     found
 }
 
-/// What corrects the clock of each trace, and its error; `None` for those without a connection to another.
+/// The correction of the clock of each trace, and its error; `None` for traces without a connection to another.
 ///
 /// Traces are reached from the first of each connected set, so that only the differences within a set count.
 fn solve(

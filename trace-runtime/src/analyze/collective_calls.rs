@@ -1,8 +1,7 @@
-//! Which entries of different ranks are one call of a collective.
+//! Finds the entries of different ranks that are one call of a collective.
 //!
 //! Ranks call the collectives of one process group in the same order. So the entries of a call agree in process
-//! group, collective and sequence number; where the trace has no sequence numbers, in how many such calls their
-//! rank made before.
+//! group, collective and sequence number. If the trace has no sequence numbers, the calls of each rank are counted instead.
 
 use super::communication::CommunicationRule;
 use super::device_time::is_accelerator;
@@ -21,7 +20,7 @@ const PEER_KEYS: [&str; 5] = [PEER, "dst", "src", "dst_rank", "src_rank"];
 pub(crate) struct CollectiveCall<'a> {
     /// The op of the first entry.
     pub(crate) operation: &'a str,
-    /// What the trace records of the collective.
+    /// The facts that the trace has about the collective.
     pub(crate) facts: CollectiveFacts<'a>,
     /// The indices of the entries, one or more for each rank that took part, in ascending order.
     pub(crate) entries: Vec<usize>,
@@ -38,18 +37,18 @@ pub(crate) struct CollectiveFacts<'a> {
     pub(crate) ranks: Option<&'a str>,
     /// The number of the call within its process group.
     pub(crate) sequence: Option<u64>,
-    /// Of a send or receive: the rank on the other side.
+    /// For a send or receive: the rank on the other side.
     pub(crate) peer: Option<u32>,
-    /// Of a call that another op waits for: the number of its request.
+    /// For a call that another op waits for: the number of its request.
     pub(crate) request: Option<u64>,
-    /// True for an op that waits for requests, which is no call of its own.
+    /// True for an op that waits for requests. It is not a call itself.
     completes: bool,
 }
 
 impl<'a> CollectiveFacts<'a> {
     fn of(view: &EntryView<'a>) -> Option<CollectiveFacts<'a>> {
         let mut facts = CollectiveFacts::default();
-        // The name of the other rank that counts is the first of these.
+        // If several keys are there, the first in this list counts.
         let mut peers = [None; PEER_KEYS.len()];
         for (key, value) in view.meta()? {
             match key {
@@ -70,14 +69,14 @@ impl<'a> CollectiveFacts<'a> {
         (facts != CollectiveFacts::default()).then_some(facts)
     }
 
-    /// The ranks of the group, where the trace lists them all.
+    /// The ranks of the group, if the trace lists them all.
     pub(crate) fn members(&self) -> Option<Vec<u32>> {
         let list = self.ranks?.trim().strip_prefix('[')?.strip_suffix(']')?;
         let ranks = list.split(',').map(|rank| rank.trim().parse().ok());
         ranks.collect()
     }
 
-    /// How many ranks the group has, where the trace lists them all.
+    /// Number of ranks of the group, if the trace lists them all.
     pub(crate) fn group_size(&self) -> Option<usize> {
         self.members().map(|ranks| ranks.len())
     }
@@ -85,11 +84,11 @@ impl<'a> CollectiveFacts<'a> {
 
 /// The calls of collectives that at least two ranks took part in, in the order of their first entries.
 ///
-/// Where communication is recorded on accelerators, the host ops that started it are left out. Of communication
-/// inside communication the outer entry is the call. An entry without facts of its own takes those of the nearest
+/// If communication is recorded on accelerators, the host ops that started it are left out. Of communication
+/// inside communication the outer entry is the call. An entry that has no facts takes those of the nearest
 /// op around it, or of an op inside it. Sends and receives are not collectives.
 ///
-/// Where process groups are not named and the times show that the ranks cannot all be in one, the times divide them.
+/// If process groups are not named and the times show that the ranks cannot all be in one, the times divide them.
 pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
     trace: &'a T,
     parts: &[Participant<'a>],
@@ -97,7 +96,7 @@ pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
     calls_by(parts, |found| by_times(trace, found))
 }
 
-/// The same without a look at the times, for ranks whose clocks are not lined up yet.
+/// The same without the use of times, for ranks whose clocks are not aligned yet.
 pub(crate) fn collective_calls_by_order<'a>(parts: &[Participant<'a>]) -> Vec<CollectiveCall<'a>> {
     calls_by(parts, |found| found)
 }
@@ -133,7 +132,7 @@ fn calls_by<'a>(
 }
 
 /// The sends and receives of all ranks, in the order of the trace. As for collectives, host ops that started them are
-/// left out where they are recorded on accelerators.
+/// left out if they are recorded on accelerators.
 pub(crate) fn sends_and_receives<'p, 'a>(
     parts: &'p [Participant<'a>],
 ) -> impl Iterator<Item = &'p Participant<'a>> {
@@ -143,7 +142,7 @@ pub(crate) fn sends_and_receives<'p, 'a>(
         .filter(move |one| names.is_point_to_point(one.name()))
 }
 
-/// Which names are those of sends or receives; each is looked at once.
+/// By name, true if it is that of a send or receive; each name is examined once.
 #[derive(Debug, Default)]
 struct Names<'a>(HashMap<&'a str, bool>);
 
@@ -166,13 +165,13 @@ pub(crate) struct Participant<'a> {
 }
 
 impl<'a> Participant<'a> {
-    /// The name of the collective where the trace has it: kernels of different collectives can have one name.
+    /// The name of the collective if the trace has it: kernels of different collectives can have one name.
     pub(crate) fn name(&self) -> &'a str {
         self.facts.collective.unwrap_or(self.operation)
     }
 }
 
-/// The parts of calls with other ranks; none where the trace has fewer than two ranks.
+/// The parts of calls with other ranks; empty if the trace has fewer than two ranks.
 pub(crate) fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
     let mut rule = CommunicationRule::default();
     let found: Vec<(usize, EntryView<'_>)> = trace
@@ -240,7 +239,7 @@ fn outermost_calls<'a, T: TraceView + ?Sized>(
         .collect()
 }
 
-/// The ops that wait for requests. Empty where every call blocks.
+/// The ops that wait for requests. Empty if every call blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Completions {
     /// By the entry of the call.
@@ -266,7 +265,7 @@ impl Completions {
             };
             for request in list.split(',').filter_map(|one| one.trim().parse().ok()) {
                 if let Some(&call) = requests.get(&(rank, request)) {
-                    // Of several tests of a request the last one succeeded.
+                    // If a request was tested several times, the last test succeeded.
                     found.waits.insert(call, index);
                 }
             }
@@ -347,9 +346,10 @@ fn match_up(entries: Vec<Participant<'_>>) -> Vec<CollectiveCall<'_>> {
 /// Entries of different ranks that begin or end within this time of each other belong together.
 const TOGETHER_NS: u64 = 20_000;
 
-/// Divides calls of unnamed process groups that cannot be one: in most of them a rank had left before another came.
+/// Divides the calls of unnamed process groups into groups, if in most of them a rank had left before another arrived: then
+/// the ranks cannot all be in one group.
 ///
-/// Then ranks are in one group if their parts begin or end together, in most of the calls.
+/// Two ranks are in one group if their parts begin or end together in most of the calls.
 fn by_times<'a, T: TraceView + ?Sized>(
     trace: &T,
     calls: Vec<CollectiveCall<'a>>,
@@ -417,7 +417,7 @@ fn by_times<'a, T: TraceView + ?Sized>(
 
 fn is_point_to_point(name: &str) -> bool {
     let name = name.to_lowercase();
-    // Libraries move an all-to-all in kernels named `SendRecv`.
+    // Libraries run an all-to-all in kernels named `SendRecv`.
     let receives = name.contains("recv") || name.contains("receive");
     name.contains("send") != receives
 }

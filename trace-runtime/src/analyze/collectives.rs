@@ -10,19 +10,20 @@ use std::collections::BTreeMap;
 
 /// All calls of one collective op of one process group, over all ranks.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Collective {
     /// The op's name.
     pub operation: String,
-    /// The kind of collective as the library calls it, such as `allreduce`; `None` where only the op's name is
+    /// The kind of collective as the library calls it, such as `allreduce`; `None` if only the op's name is
     /// known. Libraries may run every kind in one generic kernel.
     pub collective: Option<String>,
-    /// The name of the process group; `None` where the trace does not have it.
+    /// The name of the process group; `None` if the trace does not have it.
     pub process_group: Option<String>,
-    /// How many calls were seen from at least two ranks.
+    /// Number of calls that at least two ranks recorded.
     pub calls: usize,
     /// The largest number of ranks in a call.
     pub ranks: usize,
-    /// The time data was moving: of each call the shortest duration among its ranks, added up. A call that does not
+    /// The time in which data moved: for each call the shortest duration among its ranks, added up. A call that does not
     /// block lasts until the op that waits for it ends.
     pub transfer_ns: u64,
     /// The bytes of all calls, each counted once.
@@ -49,7 +50,7 @@ json_struct!(Collective {
 
 /// Every collective that several ranks took part in, by op, kind and process group, longest transfer first.
 ///
-/// The entries of one call have the same process group, the same collective and the same sequence number; where
+/// The entries of one call have the same process group, the same collective and the same sequence number; if
 /// the trace has no sequence numbers, the first call on one rank belongs to the first call on the others, and so
 /// on. Sends and receives are not collectives.
 pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
@@ -85,7 +86,7 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
             } else {
                 trace.view(waiting).start_ns()
             };
-            // A rank that waits for a request may find the others there already.
+            // When a rank begins to wait for a request, the others may have arrived already.
             let wait = since.map_or(0, |since| {
                 latest.saturating_sub(since).max(0).unsigned_abs()
             });
@@ -111,7 +112,7 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
     list
 }
 
-/// The size of the message: the larger of what goes in and what comes out, unless given.
+/// The size of the message: as recorded, else the larger of the inputs and the outputs.
 pub(crate) fn message_bytes(view: &EntryView<'_>) -> u64 {
     if view.bytes_moved().is_some() {
         return bytes_moved(view);

@@ -1,4 +1,4 @@
-//! Which ops are communication between devices or ranks.
+//! Recognises ops that communicate between devices or ranks.
 
 use crate::model::{EntryView, OpKind};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(crate) struct CommunicationRule<'a> {
 }
 
 impl<'a> CommunicationRule<'a> {
-    /// Whether the entry is communication: its kind decides where it has one, else its name.
+    /// True if the entry is communication: its kind decides if it has one, else its name.
     pub(crate) fn holds(&mut self, view: &EntryView<'a>) -> bool {
         if let Some(kind) = view.kind() {
             return kind == OpKind::Communication;

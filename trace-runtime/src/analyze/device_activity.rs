@@ -1,4 +1,4 @@
-//! When each device was busy, with what, and how much communication was exposed.
+//! The busy time of each device by kind of work, and its exposed communication.
 
 use super::communication::CommunicationRule;
 use super::grouping::Grouping;
@@ -9,7 +9,7 @@ use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
 use std::collections::{BTreeMap, HashMap};
 
-/// What one device did, as lengths of unions of intervals.
+/// The busy and idle time of one device, as lengths of unions of intervals.
 ///
 /// The innermost op of a thread decides whether a moment is *compute*, *communication* or *memory*: an op around a
 /// collective does not compute while the collective runs. An async op counts only while it runs.
@@ -20,7 +20,7 @@ pub struct DeviceActivity {
     pub rank: Option<u32>,
     /// The device; empty for all accelerators of the rank together.
     pub device: String,
-    /// How many entries ran on it.
+    /// Number of entries that ran on it.
     pub entries: usize,
     /// From its first start to its last end.
     pub span_ns: u64,
@@ -60,7 +60,7 @@ json_struct!(DeviceActivity {
 });
 
 impl DeviceActivity {
-    /// The share of its communication that computing hid; `None` where it did not communicate.
+    /// The share of its communication that overlapped with computation; `None` if it did not communicate.
     pub fn overlap_share(&self) -> Option<f64> {
         (self.communication_ns > 0).then(|| self.overlap_ns as f64 / self.communication_ns as f64)
     }
@@ -74,17 +74,17 @@ impl DeviceActivity {
     }
 }
 
-/// What it costs that one device has more to do than the others.
+/// The cost of an uneven spread of work over devices.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Imbalance {
-    /// How many devices are compared: the accelerators, or all devices where there are none.
+    /// Number of devices that are compared: the accelerators, or all devices if there are none.
     pub devices: usize,
     /// The busy time of the busiest.
     pub max_busy_ns: u64,
     /// The mean busy time.
     pub mean_busy_ns: u64,
-    /// The difference: what an even spread would save at most.
+    /// The difference: the most that an even spread would save.
     pub cost_ns: u64,
 }
 
@@ -93,7 +93,7 @@ json_struct!(Imbalance {
     optional: [],
 });
 
-/// What all devices did.
+/// The busy and idle time of all devices.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Activity {
@@ -101,7 +101,7 @@ pub struct Activity {
     pub devices: Vec<DeviceActivity>,
     /// All accelerators of each rank together, that is every device but `cpu`.
     pub ranks: Vec<DeviceActivity>,
-    /// What an uneven spread costs; `None` under two devices.
+    /// The cost of an uneven spread of work; `None` for fewer than two devices.
     pub imbalance: Option<Imbalance>,
 }
 
@@ -110,7 +110,7 @@ json_struct!(Activity {
     optional: [imbalance],
 });
 
-/// What each device did; entries without a device or a start are left out.
+/// The busy and idle time of each device. Entries without a device or a start are left out.
 pub fn activity<T: TraceView + ?Sized>(trace: &T) -> Activity {
     activity_of(&device_sets(trace, &Structure::of(trace)))
 }
@@ -155,7 +155,7 @@ fn imbalance(devices: &[DeviceActivity]) -> Option<Imbalance> {
     })
 }
 
-/// When a device was busy, and with what.
+/// The times at which a device was busy, by kind of work.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeviceSets {
     pub(crate) rank: Option<u32>,
@@ -214,7 +214,7 @@ impl DeviceSets {
     }
 }
 
-/// When each device was busy, by rank and name; entries without a device or a start are left out.
+/// The busy times of each device, by rank and name; entries without a device or a start are left out.
 pub(crate) fn device_sets<T: TraceView + ?Sized>(
     trace: &T,
     structure: &Structure,
@@ -227,7 +227,7 @@ pub(crate) fn device_sets<T: TraceView + ?Sized>(
 
 /// The intervals of one device, not yet united.
 #[derive(Default)]
-struct Lane {
+struct DeviceIntervals {
     entries: usize,
     busy: Vec<(i64, i64)>,
     compute: Vec<(i64, i64)>,
@@ -235,7 +235,7 @@ struct Lane {
     memory: Vec<(i64, i64)>,
 }
 
-impl Lane {
+impl DeviceIntervals {
     fn unite(self, rank: Option<u32>, device: &str) -> DeviceSets {
         let first = self.busy.iter().map(|span| span.0).min().unwrap_or(0);
         let last = self.busy.iter().map(|span| span.1).max().unwrap_or(0);
@@ -254,7 +254,7 @@ impl Lane {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Work {
+enum WorkKind {
     Compute,
     Communication,
     Memory,
@@ -264,7 +264,7 @@ enum Work {
 fn collect<'a, T: TraceView + ?Sized>(
     trace: &'a T,
     structure: &Structure,
-) -> BTreeMap<(Option<u32>, &'a str), Lane> {
+) -> BTreeMap<(Option<u32>, &'a str), DeviceIntervals> {
     let mut rule = CommunicationRule::default();
     let mut grouping = Grouping::new();
     let groups: Vec<u32> = trace
@@ -273,19 +273,19 @@ fn collect<'a, T: TraceView + ?Sized>(
             grouping.group(&view, |view| {
                 let device = view.device_id()?;
                 let work = if rule.holds(view) {
-                    Work::Communication
+                    WorkKind::Communication
                 } else {
                     match view.kind() {
-                        None | Some(OpKind::Compute) => Work::Compute,
-                        Some(OpKind::Memory) => Work::Memory,
-                        Some(_) => Work::Neither,
+                        None | Some(OpKind::Compute) => WorkKind::Compute,
+                        Some(OpKind::Memory) => WorkKind::Memory,
+                        Some(_) => WorkKind::Neither,
                     }
                 };
                 Some((device, work))
             })
         })
         .collect();
-    let mut lanes = Lanes::new(grouping.keys());
+    let mut lanes = DeviceTable::new(grouping.keys());
     for (index, view) in trace.views().enumerate() {
         if view.start_ns().is_some()
             && let Some((lane, _)) = lanes.of(view.rank(), groups[index])
@@ -298,10 +298,10 @@ fn collect<'a, T: TraceView + ?Sized>(
         let view = trace.view(index);
         if let Some((lane, work)) = lanes.of(view.rank(), groups[index]) {
             match work {
-                Work::Compute => lane.compute.push((start, end)),
-                Work::Communication => lane.communication.push((start, end)),
-                Work::Memory => lane.memory.push((start, end)),
-                Work::Neither => {}
+                WorkKind::Compute => lane.compute.push((start, end)),
+                WorkKind::Communication => lane.communication.push((start, end)),
+                WorkKind::Memory => lane.memory.push((start, end)),
+                WorkKind::Neither => {}
             }
         }
     });
@@ -314,23 +314,23 @@ fn collect<'a, T: TraceView + ?Sized>(
 }
 
 /// A lane for each device of each rank, looked up in a table instead of compared by name.
-struct Lanes<'a> {
+struct DeviceTable<'a> {
     devices: Vec<&'a str>,
-    /// For each group of entries the number of its device, and what it spends time on.
-    groups: Vec<(u32, Work)>,
+    /// For each group of entries the number of its device, and its kind of work.
+    groups: Vec<(u32, WorkKind)>,
     slots: HashMap<(Option<u32>, u32), usize>,
-    all: Vec<Lane>,
-    /// Entries of a device seldom come alone.
+    all: Vec<DeviceIntervals>,
+    /// The lane of the last entry: entries of one device often follow each other.
     last: Option<((Option<u32>, u32), usize)>,
 }
 
-impl<'a> Lanes<'a> {
-    fn new(keys: &[(&'a str, Work)]) -> Lanes<'a> {
+impl<'a> DeviceTable<'a> {
+    fn new(keys: &[(&'a str, WorkKind)]) -> DeviceTable<'a> {
         let mut devices: Vec<&str> = keys.iter().map(|key| key.0).collect();
         devices.sort_unstable();
         devices.dedup();
         let number = |device| devices.partition_point(|&other| other < device) as u32;
-        Lanes {
+        DeviceTable {
             groups: keys
                 .iter()
                 .map(|&(device, work)| (number(device), work))
@@ -342,14 +342,14 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// The lane of a rank's group and what it spends time on; `None` for entries without a device.
-    fn of(&mut self, rank: Option<u32>, group: u32) -> Option<(&mut Lane, Work)> {
+    /// The lane of a rank's group, and its kind of work; `None` for entries without a device.
+    fn of(&mut self, rank: Option<u32>, group: u32) -> Option<(&mut DeviceIntervals, WorkKind)> {
         let (device, work) = *self.groups.get(group as usize)?;
         let key = (rank, device);
         let slot = match self.last {
             Some((last, slot)) if last == key => slot,
             _ => *self.slots.entry(key).or_insert_with(|| {
-                self.all.push(Lane::default());
+                self.all.push(DeviceIntervals::default());
                 self.all.len() - 1
             }),
         };

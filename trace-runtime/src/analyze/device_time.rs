@@ -1,4 +1,4 @@
-//! Device time of host ops: how long the work ran on a device that an op launched.
+//! Device time of host ops: the time of the work on devices that each op launched.
 
 use super::forest::{Forest, NONE};
 use super::nesting::{Nesting, parent_index};
@@ -15,7 +15,7 @@ use std::cell::OnceCell;
 /// device entry, or to none: `sum of self_ns over all entries + unattributed_ns` is all device time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceTimes {
-    /// By entry; empty where no entry ran on an accelerator.
+    /// By entry; empty if no entry ran on an accelerator.
     self_ns: Vec<u64>,
     total_ns: Vec<u64>,
     /// The nearest host entry among the parents of each entry.
@@ -33,7 +33,7 @@ impl DeviceTimes {
         self.self_ns.get(index).copied().unwrap_or(0)
     }
 
-    /// Device time that the entry at `index`, or an op inside of it, launched. An op that was handed to
+    /// Device time that the entry at `index`, or an op inside it, launched. An op that was handed to
     /// another thread counts as inside the op that handed it over.
     pub fn total_ns(&self, index: usize) -> u64 {
         self.total_ns.get(index).copied().unwrap_or(0)
@@ -59,7 +59,7 @@ impl DeviceTimes {
         self.unattributed_ns > self.attributed_ns
     }
 
-    /// For each entry, true if it runs inside one of its own group, on whichever thread. Empty where no
+    /// For each entry, true if it runs inside another entry of its group, on any thread. Empty if no
     /// entry has device time. `forest` keeps the tree of all calls for the next call of this function.
     pub(crate) fn inside_own_group(&self, group: &[u32], forest: &OnceCell<Forest>) -> Vec<bool> {
         if self.attributed_ns == 0 {
@@ -125,7 +125,7 @@ pub(crate) fn device_times_in<T: TraceView + ?Sized>(trace: &T, nesting: &Nestin
         }
     }
     times.total_ns.clone_from(&times.self_ns);
-    // From the last on: parents come before their children.
+    // Backwards, because parents come before their children.
     for index in (0..count).rev() {
         let launched = times.total_ns[index];
         if launched > 0

@@ -18,7 +18,7 @@ impl Durations {
         }
         let mut sum = 0;
         for end in &mut ends {
-            // For now where the group begins; filling it moves this to its end.
+            // At first the start of the group; filling the group moves this to its end.
             sum += std::mem::replace(end, sum);
         }
         let mut ns = vec![0; sum];

@@ -5,7 +5,7 @@ use super::flamegraph::{Stacks, lines};
 use super::short_name::ShortNames;
 use crate::model::TraceView;
 
-/// How the frames of a picture are named, the same for all traces in it.
+/// The rules by which the frames of a picture are named, the same for all traces in it.
 #[derive(Debug)]
 pub(crate) struct FrameNames {
     names: ShortNames,
@@ -23,7 +23,7 @@ impl FrameNames {
     }
 
     /// Stacks for a picture: without roots that every stack has, with short names, and with ops of the
-    /// host marked as such where they are part of a device's tower.
+    /// host marked as such if they are part of a device's tower.
     pub(crate) fn stacks(&self, trace: &dyn TraceView) -> String {
         let (stacks, keys) = Stacks::of(trace);
         let on_device = |device: Option<&str>| device.is_some_and(|device| device != "cpu");

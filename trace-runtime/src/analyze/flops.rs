@@ -1,6 +1,6 @@
 //! Floating-point operations of an op, inferred from its name and shapes.
 //!
-//! Used where no count was recorded. A multiplication and an addition are two operations.
+//! Used if no count was recorded. A multiplication and an addition are two operations.
 //!
 //! | op | FLOPs |
 //! |---|---|
@@ -115,7 +115,7 @@ pub(crate) fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// The FLOPs of an entry of this class; `None` where its shapes do not determine them, or its kind is
+/// The FLOPs of an entry of this class; `None` if its shapes do not determine them, or its kind is
 /// not compute.
 pub(crate) fn flops_of(class: OpClass, view: &EntryView<'_>) -> Option<u64> {
     if view.kind().is_some_and(|kind| kind != OpKind::Compute) {
@@ -186,7 +186,7 @@ pub(crate) fn flops_of(class: OpClass, view: &EntryView<'_>) -> Option<u64> {
     }
 }
 
-/// Elements of the output of an op of this class, from its inputs alone; `None` where they do not
+/// Elements of the output of an op of this class, from its inputs alone; `None` if they do not
 /// determine it (a convolution's stride and padding are not recorded).
 pub(crate) fn output_elements(class: OpClass, view: &EntryView<'_>) -> Option<usize> {
     let mut inputs = view.inputs();
@@ -208,7 +208,7 @@ pub(crate) fn output_elements(class: OpClass, view: &EntryView<'_>) -> Option<us
     }
 }
 
-/// Elements that come out of a linear layer; `None` where the weight does not fit the input.
+/// Elements that come out of a linear layer; `None` if the weight does not fit the input.
 fn linear_elements(input: &[usize], weight: &[usize]) -> Option<usize> {
     let (&inner, rows) = input.split_last()?;
     if inner == 0 || !weight.contains(&inner) {
@@ -217,7 +217,7 @@ fn linear_elements(input: &[usize], weight: &[usize]) -> Option<usize> {
     elements(rows).checked_mul(elements(weight) / inner)
 }
 
-/// The inner dim of a product and the elements of its result; `None` where the operands do not fit each
+/// The inner dim of a product and the elements of its result; `None` if the operands do not fit each
 /// other.
 fn multiplied(a: &[usize], b: &[usize]) -> Option<(usize, usize)> {
     let (&inner, left) = a.split_last()?;
@@ -235,7 +235,7 @@ fn multiplied(a: &[usize], b: &[usize]) -> Option<(usize, usize)> {
     };
     let other = b.get(..b.len().saturating_sub(2)).unwrap_or(&[]);
     let mut elements = rows.checked_mul(right)?;
-    // Batch dims stretch to each other from the last one on.
+    // Batch dims are broadcast, from the last one on.
     for index in 0..batch.len().max(other.len()) {
         let dim = |dims: &[usize]| dims.iter().rev().nth(index).copied().unwrap_or(1);
         let (one, two) = (dim(batch), dim(other));

@@ -43,7 +43,7 @@ impl Forest {
     }
 
     /// Every entry once on the way down and once on the way up, without recursion: depth costs nothing.
-    /// `parent` is what the forest was made of.
+    /// `parent` is the list that the forest was made from.
     pub(crate) fn walk(&self, parent: &[u32], mut visit: impl FnMut(Visit)) {
         let mut at = self.first_root;
         while at != NONE {
@@ -60,7 +60,7 @@ impl Forest {
         }
     }
 
-    /// For each entry, true if it is below one of its own group.
+    /// For each entry, true if it is below another entry of its group.
     ///
     /// `group` numbers the groups from 0, with [`NONE`] for entries of no group.
     pub(crate) fn inside_own_group(&self, parent: &[u32], group: &[u32]) -> Vec<bool> {

@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 /// Numbers the distinct keys of entries from 0, in the order they are first seen.
 ///
-/// The key must depend only on an entry's op, kind, label, location, device and tensors: where the storage numbers those
+/// The key must depend only on an entry's op, kind, label, location, device and tensors: if the storage numbers those
 /// combinations, the key is computed once for each.
 #[derive(Debug)]
 pub(crate) struct Grouping<K> {
@@ -17,7 +17,7 @@ pub(crate) struct Grouping<K> {
     by_signature: Vec<u32>,
 }
 
-/// A signature that was not seen yet; [`NONE`] is one without a group.
+/// Marks a signature that was not seen yet; [`NONE`] marks one without a group.
 const UNSEEN: u32 = u32::MAX - 1;
 
 impl<K: Copy + Eq + Hash> Grouping<K> {
@@ -29,7 +29,7 @@ impl<K: Copy + Eq + Hash> Grouping<K> {
         }
     }
 
-    /// The number of the entry's group; [`NONE`] where it has no key.
+    /// The number of the entry's group; [`NONE`] if it has no key.
     pub(crate) fn group<'a>(
         &mut self,
         view: &EntryView<'a>,
@@ -66,10 +66,10 @@ impl<K: Copy + Eq + Hash> Grouping<K> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GroupSum {
     pub(crate) count: usize,
-    /// Without entries inside one of their own group, and without suspended time.
+    /// The sum of durations, without entries inside another of their group and without suspended time.
     pub(crate) total_us: f64,
     pub(crate) self_us: f64,
-    /// Every entry's duration, whatever it ran inside of.
+    /// The sum of the durations of all entries, including those inside others.
     pub(crate) duration_us: f64,
     pub(crate) memory_bytes: usize,
 }

@@ -2,7 +2,7 @@
 
 /// A set of moments, kept as disjoint intervals in order.
 ///
-/// Where things overlap their durations cannot be added; the length of their union can.
+/// Durations that overlap cannot be added up; the length of their union has no overlap.
 ///
 /// ```
 /// use trace_runtime::analyze::Intervals;
@@ -22,25 +22,25 @@ impl Intervals {
         &self.0
     }
 
-    /// Whether it has no moment.
+    /// True if it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How long all intervals are together; saturating.
+    /// The sum of the lengths of the intervals, in nanoseconds; saturating.
     pub fn length(&self) -> u64 {
         self.0.iter().fold(0, |sum: u64, &(start, end)| {
             sum.saturating_add(end.abs_diff(start))
         })
     }
 
-    /// The moments of either.
+    /// The moments that are in at least one of the two.
     #[must_use]
     pub fn union(&self, other: &Intervals) -> Intervals {
         self.0.iter().chain(&other.0).copied().collect()
     }
 
-    /// The moments of both.
+    /// The moments that are in both.
     #[must_use]
     pub fn intersection(&self, other: &Intervals) -> Intervals {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -75,7 +75,7 @@ impl Intervals {
                 }
                 from = from.max(hole_end);
                 if hole_end > end {
-                    // The next interval may be in the same hole.
+                    // The next interval may overlap the same part of the other set.
                     break;
                 }
                 holes.next();
@@ -95,7 +95,7 @@ impl FromIterator<(i64, i64)> for Intervals {
             .into_iter()
             .filter(|(start, end)| start < end)
             .collect();
-        // Stable, because that is linear for what it mostly gets: a few lists that are in order.
+        // A stable sort, because it takes linear time for the usual input: a few sorted lists.
         all.sort_by_key(|interval| interval.0);
         all.dedup_by(|next, kept| {
             let touches = next.0 <= kept.1;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// Peak FLOP/s and memory bandwidth of a machine, for the roofline.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct MachinePeaks {
     /// Floating-point operations per second.
     pub flops_per_s: f64,
@@ -21,7 +22,15 @@ json_struct!(MachinePeaks {
 });
 
 impl MachinePeaks {
-    /// The peaks that a trace carries under `peak_flops_per_s` and `peak_bytes_per_s`.
+    /// The peaks of a machine: FLOP/s, and bytes per second to and from memory.
+    pub const fn new(flops_per_s: f64, bytes_per_s: f64) -> MachinePeaks {
+        MachinePeaks {
+            flops_per_s,
+            bytes_per_s,
+        }
+    }
+
+    /// The peaks in a trace's metadata: `peak_flops_per_s` and `peak_bytes_per_s`. `None` unless it has both.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Option<MachinePeaks> {
         let number = |key: &str| {
             let value: f64 = trace.metadata().get(key)?.trim().parse().ok()?;
@@ -33,10 +42,10 @@ impl MachinePeaks {
         })
     }
 
-    /// Measures what `threads` threads of this machine reach together. Takes some tens of milliseconds:
-    /// multiplications and additions of `f32` in registers, and copies of more memory than caches hold.
+    /// Measures the FLOP/s and the bandwidth that `threads` threads of this machine reach together. Runs multiplications and
+    /// additions of `f32` in registers, and copies more memory than caches hold; takes tens of milliseconds.
     ///
-    /// A build for a generic processor stays below what code for this processor could reach. `now` returns
+    /// A build for a generic processor is slower than code for this processor could be. `now` returns
     /// the time since any fixed moment; the library reads no clock here.
     ///
     /// ```no_run

@@ -7,19 +7,19 @@ use crate::model::{TraceError, TraceStore};
 impl TraceStore {
     /// One trace of several ranks.
     ///
-    /// A trace that names no rank gets its position in the list as its rank. Clocks are lined up in the first of these
+    /// A trace without a rank gets its position in the list as its rank. Clocks are aligned in the first of these
     /// ways that the traces allow:
     ///
     /// 1. by readings that the ranks exchanged while they ran (`clock.exchanges` in the metadata; the crate `trace-mpi`
     ///    records them), with the drift between the first and the last one;
-    /// 2. by the wall clock, where all traces have it, differ by at most a day, and no collective or message contradicts
+    /// 2. by the wall clock, if all traces have it, they differ by at most a day, and no collective or message contradicts
     ///    it: nothing is received before it is sent, and no rank leaves a collective before the last one arrives;
-    /// 3. by matched collectives, which end on all ranks at about the same time, and messages, with the drift where it
+    /// 3. by matched collectives, which end on all ranks at about the same time, and messages, with the drift if it
     ///    is larger than their scatter;
     /// 4. each rank begins at zero.
     ///
     /// `merge.clock` in the metadata records the method and the remaining error; `rank.R.clock.offset_ns`,
-    /// `….drift_ppb` and `….error_ns` have what was found for each rank. Facts on which the traces differ are kept
+    /// `….drift_ppb` and `….error_ns` have the results for each rank. Facts that differ between the traces are kept
     /// under `rank.0.` and so on.
     ///
     /// Fails if two traces are of the same rank.

@@ -12,16 +12,16 @@
 //! | time by category of work | [`categories`] |
 //! | busy, idle and exposed time of devices | [`activity`] |
 //! | what waited for what | [`CausalModel`] |
-//! | who called whom | [`call_tree`] |
+//! | which op called which | [`call_tree`] |
 //! | collectives across ranks | [`collectives`] |
-//! | live memory, and who held it at the peak | [`live_memory`] |
+//! | live memory, and the ops that held it at the peak | [`live_memory`] |
 //! | heap memory that each op allocated | [`heap_by_shape`] |
 //! | memory by call stack | [`memory_collapsed`] |
 //! | memory that grows with every step | [`memory_growth`] |
 //! | the change between traces | [`diff()`], [`diff`](mod@diff) |
 //!
-//! Times are whole nanoseconds, except in [`TraceAnalyzer`]. Where things overlap, the length of the union
-//! of intervals counts, not the sum.
+//! Times are whole nanoseconds, except in [`TraceAnalyzer`]. For times that overlap, the length of their union
+//! counts, not their sum.
 
 mod analyzer;
 mod call_tree;
@@ -71,8 +71,8 @@ pub use categories::{CategoryTime, categories};
 pub(crate) use causal::IdleTimes;
 pub use causal::{
     Blame, CausalModel, CriticalOp, CriticalPath, Crossed, DeviceIdle, Heatmap, IdleCause,
-    IdleClass, JobTime, LaneKind, LaneTime, LaneWait, LaunchSummary, Part, PathStep, RankTime,
-    Scenario, Slowdown, StreamIdle, TaskTime, Usual, WaitClass, WaitState, WaitStates, WaitSum,
+    IdleClass, JobTime, LaneKind, LaneTime, LaneWait, LaunchSummary, PathStep, RankTime, Scenario,
+    Slowdown, SlowdownPart, StreamIdle, TaskTime, Usual, WaitClass, WaitState, WaitStates, WaitSum,
     WhatIf, critical_path, task_times,
 };
 pub(crate) use causal::{CallKind, CollectiveKind, CommunicationCalls, Dependencies};

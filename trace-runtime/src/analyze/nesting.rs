@@ -1,4 +1,4 @@
-//! Which entry runs inside which on its thread, and the self times that follow.
+//! The nesting of entries on each thread, and their self times.
 
 use super::forest::{Forest, NONE, Visit};
 use crate::model::{EntryView, TraceView};
@@ -16,9 +16,9 @@ pub fn self_times_ns<T: TraceView + ?Sized>(trace: &T) -> Vec<u64> {
         .collect()
 }
 
-/// The entries inside of each entry, on the same thread and rank.
+/// The entries inside each entry, on the same thread and rank.
 ///
-/// A parent on another thread handed work off: the work is not inside of it, and takes nothing from
+/// If the parent is on another thread, it handed the work over: the work is not inside it, and is not subtracted from
 /// its self time. A flat trace needs no memory here.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
@@ -52,7 +52,7 @@ impl Nesting {
         nesting
     }
 
-    /// Whether no entry is inside another.
+    /// True if no entry is inside another.
     pub(crate) fn is_flat(&self) -> bool {
         self.parent.is_empty()
     }
@@ -72,7 +72,7 @@ impl Nesting {
         active_ns(view).saturating_sub(self.inside_ns(index))
     }
 
-    /// The self time of an entry in microseconds; its exact duration where nothing is inside of it.
+    /// The self time of an entry in microseconds; its exact duration if nothing is inside it.
     pub(crate) fn self_us(&self, index: usize, view: &EntryView<'_>) -> f64 {
         match self.inside_ns(index) {
             0 => active_us(view),
@@ -84,7 +84,7 @@ impl Nesting {
         self.children_ns.get(index).copied().unwrap_or(0)
     }
 
-    /// For each entry, whether it runs inside one of its own group; empty for a flat trace.
+    /// For each entry, true if it runs inside another entry of its group; empty for a flat trace.
     ///
     /// `group` numbers the groups from 0, with [`NONE`] for entries of no group.
     pub(crate) fn inside_own_group(&self, group: &[u32]) -> Vec<bool> {
@@ -94,7 +94,7 @@ impl Nesting {
         self.forest().inside_own_group(&self.parent, group)
     }
 
-    /// Every entry once on the way down and once on the way up; nothing for a flat trace.
+    /// Visits every entry once on the way down and once on the way up; does nothing for a flat trace.
     pub(crate) fn walk(&self, visit: impl FnMut(Visit)) {
         self.forest().walk(&self.parent, visit);
     }
@@ -104,7 +104,7 @@ impl Nesting {
     }
 }
 
-/// The index of the entry's parent, on whichever thread. `None` if the parent did not begin before it.
+/// The index of the entry's parent, on any thread. `None` if the parent did not begin before it.
 pub(crate) fn parent_index<T: TraceView + ?Sized>(
     trace: &T,
     index: usize,

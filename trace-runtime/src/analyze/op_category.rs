@@ -4,7 +4,7 @@ use super::flops::{ELEMENTWISE, words};
 use super::short_name::parameters_at;
 use std::fmt;
 
-/// What kind of work an op or a kernel does.
+/// The kind of work that an op or a kernel does.
 ///
 /// Finer than [`OpKind`](crate::OpKind), which is recorded; a category is inferred from names, kinds and
 /// the op that launched a kernel.
@@ -61,7 +61,7 @@ impl OpCategory {
         }
     }
 
-    /// The category of an op of the host by its name; `None` where the name is not known.
+    /// The category of an op of the host by its name; `None` if the name is not known.
     pub(crate) fn of_op(name: &str) -> Option<OpCategory> {
         let words = words(name);
         let any = |list: &str| {
@@ -110,9 +110,9 @@ impl OpCategory {
         (any(ELEMENTWISE) || any(more)).then_some(OpCategory::Elementwise)
     }
 
-    /// The category of a kernel by its name; `None` where the name is not known.
+    /// The category of a kernel by its name; `None` if the name is not known.
     pub(crate) fn of_kernel(name: &str) -> Option<OpCategory> {
-        // Parameters are types. FBGEMM is a library of more than products.
+        // Parameters are types, which do not count. The name of the library FBGEMM does not mean a product.
         let name = name[..parameters_at(name)].to_ascii_lowercase();
         let name = name.replace("fbgemm", "");
         KERNELS
@@ -125,10 +125,10 @@ impl OpCategory {
             .map(|(category, _)| *category)
     }
 
-    /// The category of a kernel, given what its own name and the op that launched it indicate.
+    /// The category of a kernel, from the category of its own name and that of the op that launched it.
     ///
-    /// A matrix product inside a convolution or attention is part of that, and a kernel with an unknown
-    /// name belongs to its op; any other name counts more than the op's.
+    /// A matrix product that a convolution or attention launched belongs to their category. A kernel with an unknown name
+    /// has the category of its op. Otherwise the kernel's name decides.
     pub(crate) fn of_launched(kernel: Option<OpCategory>, op: Option<OpCategory>) -> OpCategory {
         use OpCategory::{Attention, Convolution, Matmul};
         match (kernel, op) {

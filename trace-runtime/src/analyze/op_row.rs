@@ -15,38 +15,38 @@ use crate::model::json_struct::json_struct;
 pub struct OpRow {
     /// The op's name.
     pub operation: String,
-    /// The instance of the op, such as the layer `layers.3.attn`, where rows are by label and shapes and it has one.
+    /// The instance of the op, such as the layer `layers.3.attn`. Only in rows by label and shapes, if the op has a label.
     pub label: Option<String>,
-    /// File and line of its function, such as `src/layers.rs:12`; several where functions share a name. In the order of
-    /// their first executions; empty where none is known.
+    /// File and line of its function, such as `src/layers.rs:12`; several if functions share a name. In the order of
+    /// their first executions; empty if none is known.
     pub locations: Vec<String>,
-    /// The dims of its inputs; `None` where all shapes of the op are in one row.
+    /// The dims of its inputs; `None` if all shapes of the op are in one row.
     pub input_shapes: Option<Vec<Vec<usize>>>,
     /// True if it ran on a device other than `cpu`. An op of the host and one of a device are never in
-    /// one row, even under one name: the one launches the other.
+    /// one row, even if they have the same name: one launches the other.
     pub accelerator: bool,
     /// True if some of it is communication, by its kind or else its name.
     pub communication: bool,
     /// Number of executions.
     pub count: usize,
-    /// Of those, the number that did not run inside another execution of this row.
+    /// Number of executions that did not run inside another execution of this row.
     pub outermost: usize,
     /// Time spent in it. An execution inside another one of this row adds nothing, nor does the time
     /// in which an async op was suspended.
     pub total_ns: u64,
-    /// Of the total, the time spent in no op inside of it.
+    /// The part of the total that was not spent in ops inside it.
     pub self_ns: u64,
-    /// Of the self time, the time in which it only waited: for a device, another thread or a slower rank. From the
-    /// [causal model](super::CausalModel), so it is known only in the rows of a [`Report`](crate::report::Report).
+    /// The part of the self time in which it only waited: for a device, another thread or a slower rank. It comes from the
+    /// [causal model](super::CausalModel), so only the rows of a [`Report`](crate::report::Report) have it; 0 elsewhere.
     pub waiting_ns: u64,
     /// Sum of all durations, nested and suspended time included.
     pub sum_ns: u64,
-    /// Of that sum, the time in which async executions were suspended.
+    /// The part of that sum in which async executions were suspended.
     pub suspended_ns: u64,
     /// Device time of the work that it launched itself; 0 in a row of a device. See
     /// [`DeviceTimes`](super::DeviceTimes).
     pub device_self_ns: u64,
-    /// Device time of the work that it or an op inside of it launched.
+    /// Device time of the work that it or an op inside it launched.
     pub device_total_ns: u64,
     /// The shortest execution.
     pub min_ns: u64,
@@ -63,15 +63,15 @@ pub struct OpRow {
     /// Bytes of all outputs.
     pub memory_bytes: u64,
     /// Bytes read and written: as given, else every input and output once. An output that was not
-    /// recorded is inferred from name and input shapes where possible. Views and allocations move
+    /// recorded is inferred from name and input shapes if possible. Views and allocations move
     /// nothing.
     pub bytes_moved: u64,
-    /// Floating-point operations: as given, else inferred from name and shapes where possible.
+    /// Floating-point operations: as given, else inferred from name and shapes if possible.
     pub flops: u64,
     /// True if some of the FLOPs are inferred.
     pub flops_inferred: bool,
-    /// FLOPs per second of the executions whose FLOPs are known: of device time where they launched
-    /// work on a device, else of their own time. `None` where that time is unknown.
+    /// FLOPs per second of the executions whose FLOPs are known: of device time if they launched
+    /// work on a device, else of their own time. `None` if that time is unknown.
     pub flops_per_s: Option<f64>,
     /// Bytes moved per second, of the same time.
     pub bytes_per_s: Option<f64>,
@@ -120,7 +120,7 @@ impl OpRow {
         self.self_ns.saturating_sub(self.waiting_ns)
     }
 
-    /// Device time of the row: its own total on a device, else the device time of what it launched.
+    /// Device time of the row: its own total on a device, else the device time of the work that it launched.
     /// `None` for a host op that launched nothing.
     pub fn device_ns(&self) -> Option<u64> {
         let ns = if self.accelerator {

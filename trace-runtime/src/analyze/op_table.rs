@@ -67,7 +67,7 @@ pub(crate) fn add_waiting<T: TraceView + ?Sized>(
     shapes.sort_by_key(|row| std::cmp::Reverse(row.working_ns()));
 }
 
-/// What both op tables need, computed once.
+/// The data that both op tables need, computed once.
 pub(crate) struct OpTables<'a, T: ?Sized> {
     trace: &'a T,
     nesting: &'a Nesting,
@@ -123,7 +123,7 @@ impl<'a, T: TraceView + ?Sized> OpTables<'a, T> {
             })
             .collect();
         let inside = nesting.inside_own_group(&groups);
-        // Where no op was handed to another thread, both trees of calls are the same.
+        // If no op was handed to another thread, both trees of calls are the same.
         let handed_over = device_times
             .handed_over()
             .then(|| device_times.inside_own_group(&groups, launches));
@@ -224,7 +224,7 @@ impl RowSums {
         }
     }
 
-    /// `rated_ns` is the time that the work took, where it is known.
+    /// `rated_ns` is the time that the work took, if it is known.
     fn add_work(&mut self, view: &EntryView<'_>, work: Work, rated_ns: Option<u64>) {
         let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
         let bytes = work.bytes(view);

@@ -14,12 +14,12 @@ const MOVE_NOTHING: &str = "alias as_strided as_strided_ broadcast_tensors broad
     unsafe_chunk unsafe_split view view_as view_as_complex view_as_real _conj _reshape_alias \
     _unsafe_view";
 
-/// Whether an op moves bytes itself, by its name.
+/// The bytes that an op moves itself, by its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moves {
     Tensors,
     Nothing,
-    /// Outside of torch a name such as `transpose` may be a copy: it moves nothing only where the trace
+    /// In other libraries than torch, a `transpose` may be a copy: it moves nothing only if the trace
     /// has no output for it.
     Outputs,
 }
@@ -44,7 +44,7 @@ pub(crate) fn bytes_moved(view: &EntryView<'_>) -> u64 {
     Work::of(view, || Names::of(view)).bytes(view)
 }
 
-/// What the name of an op determines.
+/// The facts that the name of an op determines.
 #[derive(Clone, Copy)]
 struct Names {
     class: Option<OpClass>,
@@ -70,7 +70,7 @@ impl Names {
 pub(crate) struct Work {
     given_bytes: Option<u64>,
     input_bytes: u64,
-    /// Used where no output was recorded.
+    /// Used if no output was recorded.
     inferred_output_bytes: u64,
     moves: Moves,
     pub(crate) flops: Option<u64>,
@@ -124,7 +124,7 @@ impl Work {
     }
 }
 
-/// Computes the work of each signature once, where the storage numbers those, and looks at each name once.
+/// Computes the work once for each signature, if the storage numbers them, and examines each name once.
 #[derive(Default)]
 pub(crate) struct Works<'a> {
     names: HashMap<&'a str, Names>,

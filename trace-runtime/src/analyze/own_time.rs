@@ -1,4 +1,4 @@
-//! The stretches of time in which each entry was the innermost of its thread.
+//! The intervals in which each entry was the innermost of its thread.
 
 use super::forest::Visit;
 use super::intervals::Intervals;
@@ -7,14 +7,14 @@ use super::structure::Structure;
 use crate::model::{EntryView, PauseKind, TraceView};
 use std::collections::HashMap;
 
-/// An entry, the start of the time that has not been given to a stretch, and its end.
+/// An entry, the start of the time that is not in an interval yet, and its end.
 type Open = (usize, i64, i64);
 
-/// Calls `visit` with the index, the start and the end of every stretch in which an entry ran and no
-/// entry inside of it did.
+/// Calls `visit` with the index, the start and the end of every interval in which an entry was the innermost of its
+/// thread.
 ///
-/// Stretches inside one root come in order unless there are async ops in it, and so do the roots of a thread. Entries
-/// without a start have none. An async op that was suspended has stretches only where it ran: see [`TaskTimes`].
+/// Intervals inside one root come in order unless there are async ops in it, and so do the roots of a thread. Entries
+/// without a start have none. An async op that was suspended has intervals only while it ran: see [`TaskTimes`].
 pub(crate) fn own_stretches<T: TraceView + ?Sized>(
     trace: &T,
     structure: &Structure,
@@ -29,7 +29,7 @@ pub(crate) fn own_stretches<T: TraceView + ?Sized>(
         }
         return;
     }
-    // The entry around does not run while a stretch inside of it does.
+    // An outer entry is not the innermost during an interval of an entry inside it.
     let cut = |open: &mut [Open], start: i64, end: i64, visit: &mut dyn FnMut(usize, i64, i64)| {
         if let Some((outer, from, outer_end)) = open.last_mut()
             && *from < *outer_end
@@ -72,7 +72,7 @@ pub(crate) fn own_stretches<T: TraceView + ?Sized>(
     });
 }
 
-/// When async ops ran.
+/// The times at which async ops ran.
 ///
 /// An async op occupies its thread only while it is polled. Its [pauses](crate::model::Pause) show when it was suspended.
 /// Suspended time without a listed pause, as in files of older versions, is taken from the end of the op.
@@ -82,12 +82,12 @@ pub(crate) struct TaskTimes {
     by_entry: HashMap<u32, Polls>,
 }
 
-/// When one async op ran.
+/// The times at which one async op ran.
 #[derive(Debug, Default)]
 struct Polls {
-    /// When it was polled.
+    /// The times at which it was polled.
     running: Intervals,
-    /// Of that, when no op inside of it ran.
+    /// The part of these times in which no op inside it ran.
     own: Intervals,
 }
 
@@ -124,7 +124,7 @@ impl TaskTimes {
         TaskTimes { by_entry }
     }
 
-    /// When an entry ran; of an async op that was suspended, when it ran itself.
+    /// The times at which an entry ran; for an async op that was suspended, the times at which it was the innermost.
     pub(crate) fn stretches<'a>(
         &'a self,
         index: usize,
@@ -141,7 +141,7 @@ impl TaskTimes {
     }
 }
 
-/// When an async op was polled.
+/// The times at which an async op was polled.
 fn running(view: &EntryView<'_>) -> Intervals {
     let Some((start, end)) = view.start_ns().zip(view.end_ns()) else {
         return Intervals::default();

@@ -39,8 +39,8 @@ json_struct!(RooflinePoint {
 
 /// The rows whose FLOPs are known, those that waste the most FLOPs first.
 ///
-/// Where some rows have device time, only those count: the peaks are those of the device. An op that leaves
-/// the work to ops inside of it is left out.
+/// If some rows have device time, only those count: the peaks are those of the device. An op whose work is done by ops
+/// inside it is left out.
 pub fn roofline(rows: &[OpRow], peaks: &MachinePeaks) -> Vec<RooflinePoint> {
     let on_devices = rows
         .iter()
@@ -69,7 +69,7 @@ pub fn roofline(rows: &[OpRow], peaks: &MachinePeaks) -> Vec<RooflinePoint> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// True if a row's work is its own rather than that of ops inside of it.
+/// True if a row's work is its own rather than that of ops inside it.
 fn does_the_work(row: &OpRow) -> bool {
     match row.device_ns() {
         Some(_) => row.accelerator || row.device_self_ns > row.device_total_ns / 2,

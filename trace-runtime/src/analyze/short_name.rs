@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 /// namespaces, the parameters and most template arguments:
 /// `void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, …>(int, …)` is
 /// `vectorized_elementwise_kernel<AddFunctor>`. Other names stay as they are. Two names never have the
-/// same short form: more template arguments are kept where that would happen.
+/// same short form: more template arguments are kept if that would happen.
 ///
 /// ```
 /// use trace_runtime::analyze::ShortNames;
@@ -42,7 +42,7 @@ impl ShortNames {
             }
             open = clash;
         }
-        // Forms that other names have taken too: nothing but the name itself is left.
+        // Forms that other names have too: only the full name is left.
         short.extend(
             open.into_iter()
                 .map(|name| (name.to_owned(), name.to_owned())),
@@ -56,7 +56,7 @@ impl ShortNames {
     }
 }
 
-/// How many of a template's arguments a short form keeps.
+/// Number of template arguments that a short form keeps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
     First,
@@ -110,8 +110,8 @@ fn is_signature(name: &str) -> bool {
         || (parameters_at(name) < name.len() && name.ends_with(')'))
 }
 
-/// Where the parameter list begins: the first parenthesis right after a name or a template, outside of
-/// template arguments. The length of the name where there is none.
+/// Index of the parameter list: the first parenthesis right after a name or a template, outside
+/// template arguments. The length of the name if there is none.
 pub(crate) fn parameters_at(name: &str) -> usize {
     let mut depth = 0usize;
     let mut before = ' ';

@@ -1,4 +1,4 @@
-//! Which step each entry belongs to.
+//! Assigns entries to steps.
 
 use super::device_time::is_accelerator;
 use super::forest::NONE;
@@ -27,7 +27,7 @@ impl<'a> StepsByRank<'a> {
         StepsByRank { by_rank }
     }
 
-    /// The step of a rank that a moment is in: of several, the one that began last.
+    /// The step of a rank at a moment. If there are several, the one that began last.
     pub(crate) fn at(&self, rank: Option<u32>, at_ns: i64) -> Option<usize> {
         let steps = self.by_rank.get(&rank)?;
         let until = steps.partition_point(|(_, step)| step.start_ns <= at_ns);
@@ -35,13 +35,13 @@ impl<'a> StepsByRank<'a> {
     }
 }
 
-/// The step before position `until` of those of a rank, if it has not ended.
+/// The last of the first `until` steps of a rank, if it has not ended.
 fn found_in(steps: &[Indexed<'_>], until: usize, at_ns: i64) -> Option<usize> {
     let (index, step) = steps.get(until.checked_sub(1)?)?;
     step.contains(at_ns).then_some(*index)
 }
 
-/// The same for many moments. Those of one rank mostly come in order, so the place of the last one is near.
+/// The same for many moments. Those of one rank mostly come in order, so the search begins at the last result.
 struct Cursors<'s, 'a> {
     of_rank: HashMap<Option<u32>, (&'s [Indexed<'a>], usize)>,
 }
@@ -71,11 +71,11 @@ impl<'s, 'a> Cursors<'s, 'a> {
     }
 }
 
-/// For each entry the index of its step in [`TraceView::steps`], or `None`; empty where the trace has no steps.
+/// For each entry the index of its step in [`TraceView::steps`], or `None`; empty if the trace has no steps.
 ///
 /// An entry belongs to the step of its rank in which it began. Work on a device belongs to the step in which the
-/// runtime call that launched it began, even if it runs later; where the trace does not have that call, to the step of
-/// the op that launched it; where it has neither, to the step in which the work began. An op that began before the
+/// runtime call that launched it began, even if it runs later; if the trace does not have that call, to the step of
+/// the op that launched it; if it has neither, to the step in which the work began. An op that began before the
 /// first step, or without a start, belongs to none, whatever runs inside it.
 pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
     let steps = compact_steps(trace).into_iter();
@@ -107,7 +107,7 @@ pub(crate) fn compact_steps<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
     found
 }
 
-/// For each step of [`TraceView::steps`], when the last device work that belongs to it ended; `i64::MIN` for a step
+/// For each step of [`TraceView::steps`], the end of the last device work that belongs to it; `i64::MIN` for a step
 /// without any.
 pub(crate) fn device_ends<T: TraceView + ?Sized>(trace: &T) -> Vec<i64> {
     let mut ends = vec![i64::MIN; trace.steps().len()];
@@ -131,7 +131,7 @@ pub(crate) fn device_ends<T: TraceView + ?Sized>(trace: &T) -> Vec<i64> {
     ends
 }
 
-/// When the runtime call that launched an entry began, by entry; empty where no launch is known.
+/// By entry, the start of the runtime call that launched it; empty if no launch is known.
 fn launch_times<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<i64>> {
     let starts: Vec<i64> = trace.runtime_calls().map(|call| call.start_ns).collect();
     let mut times = Vec::new();

@@ -30,7 +30,7 @@ impl StepRange {
         StepRange { first, last }
     }
 
-    /// Whether a step number is in the range.
+    /// True if a step number is in the range.
     pub fn contains(&self, number: u64) -> bool {
         (self.first..=self.last).contains(&number)
     }

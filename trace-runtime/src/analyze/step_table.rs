@@ -1,4 +1,4 @@
-//! Figures for each step of a loop, and what made the slowest one slow.
+//! Figures for each step of a loop, and the ops that made the slowest step slow.
 
 use super::causal::{CausalModel, IdleTimes};
 use super::communication::CommunicationRule;
@@ -20,16 +20,16 @@ pub struct StepRow {
     pub number: u64,
     /// The rank whose step it is.
     pub rank: Option<u32>,
-    /// How long it took, in nanoseconds.
+    /// Its duration, in nanoseconds.
     pub length_ns: u64,
-    /// The time in which at least one accelerator of the rank was busy; `None` where there are none.
+    /// The time in which at least one accelerator of the rank was busy; `None` if there are none.
     pub device_busy_ns: Option<u64>,
     /// The time in which accelerators communicated and computed nothing.
     pub exposed_communication_ns: Option<u64>,
     /// The time in which no accelerator was busy.
     pub device_idle_ns: Option<u64>,
-    /// Of the idle time, that in which nothing had been launched: [`IdleClass::NothingLaunched`](super::IdleClass). `None`
-    /// where the trace does not have the launches.
+    /// The part of the idle time in which nothing had been launched: [`IdleClass::NothingLaunched`](super::IdleClass). `None`
+    /// if the trace does not have the launches.
     pub host_bound_ns: Option<u64>,
 }
 
@@ -52,11 +52,11 @@ pub struct StepDifference {
     pub operation: String,
     /// The dims of its inputs.
     pub input_shapes: Vec<Vec<usize>>,
-    /// Whether it ran on an accelerator.
+    /// True if it ran on an accelerator.
     pub accelerator: bool,
     /// Self time without waiting in the slowest step, in nanoseconds.
     pub self_ns: u64,
-    /// The mean of that in the other steps of the rank, in nanoseconds.
+    /// The mean self time without waiting in the other steps of the rank, in nanoseconds.
     pub usual_ns: u64,
     /// Calls in the slowest step.
     pub calls: usize,
@@ -89,7 +89,7 @@ pub struct StepTable {
     pub deviation_ns: u64,
     /// The slowest step, as an index into `steps`; of equal ones the first. `None` for fewer than two steps.
     pub slowest: Option<usize>,
-    /// What took longer in the slowest step than in the other steps of its rank, largest difference first.
+    /// The ops that took longer in the slowest step than in the other steps of its rank, largest difference first.
     pub slower_ops: Vec<StepDifference>,
 }
 
@@ -98,7 +98,7 @@ json_struct!(StepTable {
     optional: [],
 });
 
-/// Length, device time and spread of every step; empty where the trace has no steps.
+/// Length, device time and spread of every step; empty if the trace has no steps.
 pub fn step_table<T: TraceView + ?Sized>(trace: &T) -> StepTable {
     if trace.steps().is_empty() {
         return StepTable::default();
@@ -151,12 +151,12 @@ pub(crate) fn step_table_in<T: TraceView + ?Sized>(
     }
 }
 
-/// When the accelerators of a rank did what.
+/// The busy times of the accelerators of a rank, by kind of work.
 #[derive(Default)]
 struct RankDevices {
     busy: Intervals,
     exposed: Intervals,
-    /// When they were idle although work had been launched; `None` where the launches are not known.
+    /// The times at which they were idle although work had been launched; `None` if the launches are not known.
     launched: Option<Intervals>,
 }
 
@@ -220,7 +220,7 @@ fn devices_by_rank<T: TraceView + ?Sized>(
         .collect()
 }
 
-/// When accelerators of a rank were idle although work had been launched.
+/// The times at which accelerators of a rank were idle although work had been launched.
 fn launched(rank: Option<u32>, idle: &[IdleTimes]) -> Option<Intervals> {
     let of_rank = || idle.iter().filter(|device| device.rank == rank);
     let known = of_rank().any(|device| device.launches_known);

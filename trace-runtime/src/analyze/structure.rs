@@ -1,12 +1,12 @@
-//! What several analyses of one trace have in common, computed once.
+//! Data that several analyses of one trace need, computed once.
 
 use super::nesting::Nesting;
 use super::own_time::TaskTimes;
 use crate::model::TraceView;
 
-/// Which entries run inside which, and how long async ops ran themselves.
+/// The nesting of entries, and the running times of async ops.
 ///
-/// A report makes one and passes it to every analysis; an analysis on its own makes one for itself.
+/// A report makes one and passes it to every analysis; an analysis that is called directly makes its own.
 #[derive(Debug)]
 pub(crate) struct Structure {
     pub(crate) nesting: Nesting,

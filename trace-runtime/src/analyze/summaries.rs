@@ -4,7 +4,7 @@ use crate::model::json_struct::json_struct;
 
 /// The executions of one op, added up, in microseconds.
 ///
-/// By name alone: all shapes, and host and device together. [`OpRow`](super::OpRow) has them apart, in
+/// By name alone: all shapes, and host and device together. [`OpRow`](super::OpRow) separates them, in
 /// nanoseconds, with percentiles, FLOPs and device time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpSummary {
@@ -15,7 +15,7 @@ pub struct OpSummary {
     pub total_duration_us: f64,
     /// The bytes of all its outputs; saturating.
     pub total_memory_bytes: usize,
-    /// Of the total, the time spent in no op inside of it, in microseconds.
+    /// The part of the total that was not spent in ops inside it, in microseconds.
     pub self_duration_us: f64,
 }
 
@@ -34,7 +34,7 @@ pub struct DeviceSummary {
     pub total_duration_us: f64,
     /// The bytes of all outputs made on it; saturating.
     pub total_memory_bytes: usize,
-    /// The self times of its ops added up, in microseconds: below the total where its ops wait for
+    /// The sum of the self times of its ops, in microseconds. It is below the total if its ops contain
     /// ops of other devices.
     pub self_duration_us: f64,
 }
@@ -55,7 +55,7 @@ pub struct CommunicationBottleneck {
     pub ratio_of_total: f64,
     /// Number of executions.
     pub call_count: usize,
-    /// The part of that time outside of nested ops, in microseconds.
+    /// The part of that time that was not spent in ops inside it, in microseconds.
     pub self_duration_us: f64,
 }
 

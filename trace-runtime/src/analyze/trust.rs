@@ -15,7 +15,7 @@ pub struct UntrustedOp {
     pub count: usize,
     /// Its median duration in nanoseconds.
     pub p50_ns: u64,
-    /// What recording one op costs, as a share of that.
+    /// The cost of recording one op, as a share of the median.
     pub overhead_share: f64,
 }
 

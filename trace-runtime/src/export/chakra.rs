@@ -15,20 +15,20 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
-/// Writes a Chakra execution trace: a node for each entry, with what it depends on.
+/// Writes a Chakra execution trace: a node for each entry, with the nodes that it depends on.
 ///
 /// Simulators read one file per rank, `job.0.et`, `job.1.et` and so on: use
-/// [`write_ranks`](super::write_ranks), which lines up the process groups of all ranks. One file of several ranks has
-/// the nodes of all.
+/// [`write_ranks`](super::write_ranks), which gives the process groups the same numbers in all files. If there is only one
+/// file, it has the nodes of all ranks.
 ///
 /// - `data_deps` are the entries that came before: on the same thread or stream, by a launch, by a hand-off to another
 ///   thread, or because the host waited for a device. `ctrl_deps` is the op around the entry.
 /// - The duration of a node is its own work: without the ops inside it, and without waiting for other threads, devices
 ///   or ranks, because a simulator finds the waiting itself. Durations are whole microseconds whose sum is right to one
 ///   microsecond for each thread; the attribute `duration_ns` is exact. Time between ops is not in the file.
-/// - Collectives, sends and receives are communication nodes. Where a device does the work, its entry is the node of the
-///   communication, and the host op that started it is computation. So is communication of a kind that Chakra has no
-///   type for, and a message whose other rank is not known.
+/// - Collectives, sends and receives are communication nodes. If a device does the work, its entry is the communication
+///   node, and the host op that started it is a computation node. Communication for which Chakra has no type, and messages
+///   whose other rank is not known, are computation nodes too.
 /// - Process groups are numbered, as ASTRA-sim requires. A first node lists their ranks, and the metadata their names.
 ///
 /// Needs about 40 bytes per entry beside the causal model.
@@ -66,7 +66,7 @@ const COMM_SEND_NODE: u64 = 5;
 const COMM_RECV_NODE: u64 = 6;
 const COMM_COLL_NODE: u64 = 7;
 
-/// What the whole trace shows, for the files of its ranks.
+/// Facts about the whole trace that the files of its ranks need.
 struct Prepared<'t> {
     whole: &'t dyn TraceView,
     graph: Dependencies,

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 /// Writes an op table as CSV in plain numbers: nanoseconds, bytes, FLOPs. The columns are the fields of
 /// [`OpRow`](crate::analyze::OpRow).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CsvTable {
     /// A row for each op.
     ByOp,

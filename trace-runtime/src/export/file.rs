@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Writes a trace to one file. The file is written under another name beside its own and renamed when it
+/// Writes a trace to one file. A temporary file in the same folder is written first and renamed when it
 /// is complete.
 ///
 /// A trace with more events than the viewers of the format open is an error: use [`write_split`] for it.
@@ -36,8 +36,8 @@ pub fn check_event_limit(exporter: &dyn Exporter, trace: &dyn TraceView) -> Resu
     }
 }
 
-/// Writes any content to one file, with the guarantees of [`write()`]: the file is written under another
-/// name beside its own and renamed when `fill` returns, so that it is never incomplete and an old file is
+/// Writes any content to one file, with the guarantees of [`write()`]: a temporary file in the same folder is
+/// written first and renamed when `fill` returns, so that the file is never incomplete and an old file is
 /// kept if `fill` fails. Pipes and terminals are written directly.
 ///
 /// Use it for files that are not exports, such as a report.
@@ -59,7 +59,7 @@ pub fn event_count(exporter: &dyn Exporter, trace: &dyn TraceView) -> usize {
 ///
 /// A single file has the given name; several are numbered: `trace.json` becomes `trace.1-of-3.json`. A trace is
 /// cut where no op runs, if there is such a moment nearby. Times stay those of the whole trace, so that the
-/// parts line up. An op whose parent is in an earlier file has no parent.
+/// parts can be compared. An op whose parent is in an earlier file has no parent.
 pub fn write_split(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,

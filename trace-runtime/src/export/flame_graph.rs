@@ -20,7 +20,7 @@ const BASE_END: &str = ", 100%)</title>";
 
 /// Draws a flame graph: width is time, and an op is above the op that called it.
 ///
-/// Where a trace has accelerators, there is a tower for each of them and one for the host. Host ops that
+/// If a trace has accelerators, there is a tower for each of them and one for the host. Host ops that
 /// launched the work of a device are marked in its tower.
 ///
 /// [`of_memory`](Self::of_memory) draws bytes instead, with a tower for each device.

@@ -79,7 +79,7 @@ use std::io;
 /// `&dyn Exporter` and `Box<dyn Exporter>` are exporters too. To write a file, use [`write_file`] for the
 /// format of the file's ending, or [`write()`] for a given exporter.
 pub trait Exporter {
-    /// Writes the whole trace to `out`. Exporters buffer; `out` need not.
+    /// Writes the whole trace to `out`. Exporters have their own buffer, so `out` needs none.
     fn export(&self, trace: &dyn TraceView, out: &mut dyn io::Write) -> io::Result<()>;
 
     /// The usual ending of a file of this format, without the first dot: `json`, `svg`.
@@ -110,7 +110,7 @@ pub trait Exporter {
         None
     }
 
-    /// What the file of one rank has before its ending: `rank-3` unless the readers of the format expect another name.
+    /// The part of the file name of one rank before the ending: `rank-3`, unless the readers of the format expect another name.
     fn rank_name(&self, rank: u32) -> String {
         format!("rank-{rank}")
     }

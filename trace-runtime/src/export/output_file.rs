@@ -40,7 +40,7 @@ pub enum FileFormat {
     ParquetShapes,
 }
 
-/// A longer ending comes before one that it ends in.
+/// If one ending is the end of another, the longer one comes first.
 const ENDINGS: [(&str, FileFormat); 16] = [
     (".speedscope.json", FileFormat::Speedscope),
     (".chrome.json", FileFormat::Chrome),
@@ -208,8 +208,8 @@ impl OutputFile {
     /// Writes the trace. The file is written under another name beside its own and renamed when it is
     /// complete, so an old file is never left half overwritten.
     ///
-    /// The whole trace is written, also if it has more events than the viewers of the format open: a trace
-    /// that is too long for a viewer is better than none. [`write`](super::write()) refuses instead.
+    /// The whole trace is written, even if it has more events than the viewers of the format open: a trace
+    /// that is too long for a viewer is better than none. [`write`](super::write()) returns an error instead.
     ///
     /// # Errors
     /// [`Write`](TraceErrorKind::Write).
@@ -273,7 +273,7 @@ pub fn write_file(trace: &dyn TraceView, path: impl Into<PathBuf>) -> Result<(),
     OutputFile::new(path)?.write(trace)
 }
 
-/// The exporter with gzip around it, if the path asks for that.
+/// The exporter, compressed with gzip if the path ends in `.gz`.
 #[cfg_attr(
     feature = "gzip",
     expect(clippy::unnecessary_wraps, reason = "fails only without the feature")

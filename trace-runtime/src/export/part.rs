@@ -1,4 +1,4 @@
-//! A part of a trace as a trace of its own.
+//! A part of a trace, as a separate trace.
 
 use crate::analyze::StepsByRank;
 use crate::model::view::sealed;
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
 /// A range of the entries of a trace, one rank, or some steps. Steps, parents and times are those of the whole trace, so
-/// that parts line up.
+/// that parts can be compared.
 pub(super) struct TracePart<'a> {
     trace: &'a dyn TraceView,
     picked: Picked,
@@ -17,12 +17,12 @@ pub(super) struct TracePart<'a> {
     steps: Vec<TraceStep>,
 }
 
-/// Which memory events and runtime calls belong to a part.
+/// The memory events and runtime calls that belong to a part.
 #[derive(Debug)]
 enum Rest<'a> {
     Time(Range<i64>),
     Rank(Option<u32>),
-    /// Numbers of steps, which each rank has at its own time.
+    /// The numbers of the chosen steps. Each rank runs them at its own time.
     #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "made for a page"))]
     Steps(RangeInclusive<u64>, StepsByRank<'a>, &'a [TraceStep]),
 }

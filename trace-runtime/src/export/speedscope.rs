@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter, Write};
 
-/// Writes speedscope's own format: a profile per thread, in nanoseconds, a frame per op name.
+/// Writes speedscope's own format: a profile per thread, in nanoseconds, a frame per op and label.
 ///
 /// Ops that overlap without nesting go to additional profiles of their thread.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,7 +86,7 @@ impl<'a, W: Write> File<'a, W> {
                     end_ns: 0,
                 });
             }
-            let frame = self.frames.number(Cow::Borrowed(span.view.operation()));
+            let frame = self.frames.number(frame_name(&span.view));
             lanes[place.track as usize].open(&mut self.out, frame, place.start_ns)?;
         }
         tracks.finish(&mut closed);
@@ -119,7 +119,7 @@ impl<'a, W: Write> File<'a, W> {
             let (mut events, mut end) = (0, 0);
             for step in steps {
                 let start = timeline.since_origin(step.start_ns);
-                // What overlaps the step before it is cut: the events of a profile are in order.
+                // A part that overlaps the step before is cut off, because the events of a profile are in order.
                 let span = [start.max(end), (start + step.length_ns()).max(end)];
                 let name = format!("{}{}", text(STEP_PREFIX), step.number);
                 let frame = self.frames.number(Cow::Owned(name));
@@ -254,6 +254,14 @@ impl<'a> Frames<'a> {
         self.names.push(name.clone());
         self.numbers.insert(name, self.names.len() - 1);
         self.names.len() - 1
+    }
+}
+
+/// The op, with its label if it has one: executions with different labels are different frames.
+fn frame_name<'a>(view: &EntryView<'a>) -> Cow<'a, str> {
+    match view.label() {
+        Some(label) => Cow::Owned(format!("{} {label}", view.operation())),
+        None => Cow::Borrowed(view.operation()),
     }
 }
 

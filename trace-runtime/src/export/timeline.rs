@@ -59,7 +59,7 @@ impl<'a> Timeline<'a> {
         timeline
     }
 
-    /// The name of a row of a thread; rows after the first hold what overlaps.
+    /// The name of a row of a thread; rows after the first have the entries that overlap.
     pub(super) fn row_name(&self, view: &EntryView<'_>, lane: u32) -> String {
         let label = self.labels.get(&(view.rank(), view.thread()));
         let mut label = label.cloned().unwrap_or_default();

@@ -50,7 +50,7 @@ pub(super) struct Placement {
     pub(super) end_ns: u64,
 }
 
-/// An entry that no later entry can be inside of.
+/// An entry that can contain no later entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Closed {
     pub(super) track: u32,
@@ -114,7 +114,7 @@ impl<K: Copy + Eq + Hash> Tracks<K> {
         place
     }
 
-    /// Closes what is still open, track by track.
+    /// Closes the entries that are still open, track by track.
     pub(super) fn finish(self, closed: &mut Vec<Closed>) {
         let mut lanes: Vec<Lane> = self
             .lanes
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_child_at_the_end_of_its_parent_is_inside_of_it() {
+    fn an_empty_child_at_the_end_of_its_parent_is_inside_it() {
         let (tracks, closed) = laid_out(&[request(0, None, 0, 9), request(1, Some(0), 9, 9)]);
         assert_eq!((tracks, closed), (vec![0, 0], vec![9, 9]));
     }

@@ -115,7 +115,7 @@ fn entries(store: &TraceStore) -> Vec<RecordedTraceEntry> {
 }
 
 /// Entries of one signature and thread are copies of one template, so that a signature is decoded once and the details
-/// are shared. Two that have the same place in the table replace each other.
+/// are shared. If two have the same slot of the table, the later one replaces the earlier.
 struct Copies(Vec<Option<(u32, u32, RecordedTraceEntry)>>);
 
 impl Default for Copies {

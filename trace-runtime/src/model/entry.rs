@@ -37,7 +37,7 @@ pub struct RecordedTraceEntry {
     pub input_shapes: Vec<Vec<usize>>,
     /// The dims of the first output tensor.
     pub output_shape: Vec<usize>,
-    /// How long it took, in microseconds.
+    /// The duration, in microseconds.
     pub duration_us: f64,
     /// The number of elements of all outputs.
     pub output_elements: usize,
@@ -46,7 +46,7 @@ pub struct RecordedTraceEntry {
 
     /// The step of its parent: the op that called it, or that handed it to another thread.
     pub parent: Option<usize>,
-    /// When it began, in microseconds since the trace began. [`start_us()`](Self::start_us) and
+    /// The start, in microseconds since the trace began. [`start_us()`](Self::start_us) and
     /// [`set_start_us`](Self::set_start_us) read and write it as an `Option`.
     pub start_us: OptionalUs,
     /// All other facts, which are read and written as fields of the entry itself. Shared by entries that are equal in
@@ -110,7 +110,7 @@ impl RecordedTraceEntry {
     }
 
     /// Sets the dims of its output. Also sets `output_elements` to their product and `memory_bytes` to the
-    /// bytes of so many elements: 8 each, unless [`with_output_dtype`](Self::with_output_dtype) set a type.
+    /// bytes of these elements: 8 each, unless [`with_output_dtype`](Self::with_output_dtype) set a type.
     #[must_use]
     pub fn with_output_shape(mut self, shape: Vec<usize>) -> Self {
         self.output_shape = shape;
@@ -131,7 +131,7 @@ impl RecordedTraceEntry {
         self
     }
 
-    /// Sets how long it took.
+    /// Sets the duration.
     #[must_use]
     pub fn with_duration(mut self, duration: Duration) -> Self {
         self.duration_us = duration.as_secs_f64() * 1e6;
@@ -166,7 +166,7 @@ impl RecordedTraceEntry {
         self
     }
 
-    /// When it began, in microseconds since the trace began; `None` if that is not known.
+    /// The start, in microseconds since the trace began; `None` if that is not known.
     #[inline]
     pub fn start_us(&self) -> Option<f64> {
         self.start_us.get()

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 /// They are read and written as fields of the entry itself: `entry.thread`, `entry.kind = Some(…)`. Entries of a
 /// finished recording share one copy per op, shape and thread; writing to one of them makes a copy first.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct EntryDetails {
     /// The number of the thread that it ran on.
     pub thread: Option<u64>,
@@ -23,7 +24,7 @@ pub struct EntryDetails {
     pub output_dtypes: DTypes,
     /// The dims of the outputs after the first.
     pub more_outputs: Vec<Vec<usize>>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// Floating-point operations, if given.
     pub flops: Option<u64>,
@@ -33,8 +34,8 @@ pub struct EntryDetails {
     pub rank: Option<u32>,
     /// The part of the duration during which an async op was suspended, in microseconds.
     pub suspended_us: f64,
-    /// When it did not work: suspensions of an async op (the longest 32), and the wait of an op with the option `sync`.
-    /// In order, without overlap.
+    /// The times at which it did not work: suspensions of an async op (the longest 32), and the wait of an op with the
+    /// option `sync`. In order, without overlap.
     pub pauses: Vec<Pause>,
     /// The values of `meta(…)`.
     pub meta: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! One entry of a trace, whichever storage holds it.
+//! One entry of a trace, in any storage.
 
 use super::entry::RecordedTraceEntry;
 use super::meta::Meta;
@@ -7,7 +7,7 @@ use super::stored_entry::StoredEntry;
 use super::tensor_view::Tensors;
 use super::{OpKind, Outcome, Pause};
 
-/// One entry, borrowed from whichever storage holds it. Cheap to copy.
+/// One entry, borrowed from any storage. Cheap to copy. Every analysis and exporter reads entries in this form.
 #[derive(Debug, Clone, Copy)]
 pub struct EntryView<'a>(Held<'a>);
 
@@ -65,8 +65,8 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// The instance of the op, such as the layer `layers.3.attn`: what `label = …` or
-    /// [`label_scope`](crate::label_scope) gave.
+    /// The instance of the op, such as the layer `layers.3.attn`, from `label = …` or
+    /// [`label_scope`](crate::label_scope).
     #[inline]
     pub fn label(&self) -> Option<&'a str> {
         match self.0 {
@@ -83,7 +83,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How it ended.
+    /// The outcome.
     pub fn outcome(&self) -> Outcome {
         match self.0 {
             Held::Owned(entry) => entry.outcome,
@@ -91,7 +91,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How long it took, in microseconds.
+    /// The duration, in microseconds.
     pub fn duration_us(&self) -> f64 {
         match self.0 {
             Held::Owned(entry) => entry.duration_us,
@@ -99,7 +99,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// How long it took, in nanoseconds; 0 for a duration that is NaN or below zero.
+    /// The duration, in nanoseconds; 0 for a duration that is NaN or below zero.
     #[inline]
     pub fn duration_ns(&self) -> u64 {
         match self.0 {
@@ -114,7 +114,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     #[inline]
     pub fn start_ns(&self) -> Option<i64> {
         match self.0 {
@@ -123,7 +123,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// When it ended, in nanoseconds since the trace began.
+    /// The end, in nanoseconds since the trace began.
     #[inline]
     pub fn end_ns(&self) -> Option<i64> {
         match self.0 {
@@ -135,7 +135,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// When it did not work: see [`Pause`]. A pause may reach past the end of an entry that was written by hand.
+    /// The times at which it did not work: see [`Pause`]. In an entry that was built by hand, a pause may end after the entry.
     pub fn pauses(&self) -> &'a [Pause] {
         match self.0 {
             Held::Owned(entry) => &entry.pauses,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a trace could not be read or written: which file, which position in it, and what was expected.
+/// The error of reading or writing a trace, with the file, the position in it, and what was expected.
 ///
 /// Match on [`kind`](Self::kind) to handle some cases; print the error for a person.
 #[derive(Debug)]
@@ -36,9 +36,9 @@ pub enum TraceErrorKind {
     Compressed,
     /// The text of a trace ends too early, as after a crash of its writer.
     Truncated,
-    /// A recording is damaged where nothing else can be read without it: in its header.
+    /// The header of a recording is damaged. Nothing else in the file can be read without it.
     Damaged,
-    /// The text of a trace is wrong at one place; [`TraceError::position`] is that place.
+    /// The text of a trace has a syntax error, at [`TraceError::position`].
     Syntax,
     /// The trace is too large: for a limit of this program, or for the viewers of an export.
     TooLarge,
@@ -96,7 +96,7 @@ impl TraceError {
         }
     }
 
-    /// An error of this kind with a message of its own, for programs that read or write traces
+    /// An error of this kind with this message, for programs that read or write traces
     /// themselves. The message is lower-case: the fact, then the way out.
     pub fn new(kind: TraceErrorKind, message: impl Into<String>) -> TraceError {
         TraceError {

@@ -1,11 +1,11 @@
-//! Makes the items of a long vector on several threads, each in its place.
+//! Makes the items of a long vector on several threads, in place.
 
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Makes `len` items, each from its index by the function that `maker` returns to a thread. Threads take parts
-/// of so many items until none are left; if a thread cannot be started, the others do its work.
+/// of this many items until none are left; if a thread cannot be started, the others do its work.
 #[allow(
     unsafe_code,
     reason = "to make items in place, without copying the vector"
@@ -36,9 +36,9 @@ pub(super) fn in_parallel<T: Send, F: FnMut(usize) -> T>(
         }
         work();
     });
-    // SAFETY: the first `len` items are initialised: the parts are all of them, and none is left once `work` has
-    // returned here. `fill` has written every item of the part it was given when it returns; `scope` has waited
-    // for those that others were given, and panics if one of them has.
+    // SAFETY: the first `len` items are initialised. The parts cover all of them, and none is left when `work` returns
+    // here. `fill` returns after it has written every item of its part. `scope` has waited for the parts of other
+    // threads, and panics if one of them panicked.
     unsafe { items.set_len(len) };
     items
 }

@@ -1,4 +1,4 @@
-//! What `TracedAlloc` recorded of the heap: figures for each op with its inputs.
+//! The heap as `TracedAlloc` recorded it: figures for each op with its inputs.
 
 use super::json_struct::json_struct;
 use super::view::TraceView;
@@ -38,7 +38,7 @@ pub struct MemoryContext {
     pub inside_allocations: u64,
     /// Bytes of those that were freed before the execution ended.
     pub temporary_bytes: u64,
-    /// The most by which one execution raised the memory that its thread held.
+    /// The largest increase of a thread's memory during one execution.
     pub peak_bytes: u64,
 }
 
@@ -67,7 +67,7 @@ impl MemoryContext {
         self.allocated_bytes.saturating_sub(self.freed_bytes)
     }
 
-    /// Bytes allocated inside the op's executions that they left behind: results, caches, leaks.
+    /// Bytes allocated inside the op's executions that were live when they ended: results, caches, leaks.
     pub fn retained_bytes(&self) -> u64 {
         self.inside_bytes.saturating_sub(self.temporary_bytes)
     }

@@ -1,4 +1,4 @@
-//! Merges the traces of the ranks of one job, once it is known how their clocks are lined up.
+//! Merges the traces of the ranks of one job, after their clocks have been aligned.
 
 use super::builder::TraceStoreBuilder;
 use super::error::{TraceError, TraceErrorKind};
@@ -12,23 +12,23 @@ use super::wire::metadata::{MERGE_CLOCK, START_UNIX_NS, counts_missing, of_rank}
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
-/// Traces whose wall clocks differ by more are not of one run, or the clocks are wrong.
+/// If wall clocks differ by more, the traces are not of one run, or the clocks are wrong.
 const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// How the clocks of the ranks become one.
+/// The conversion of the clocks of all ranks to one clock.
 #[derive(Debug)]
 pub(crate) struct LineUp {
-    /// How the times of each trace become common ones.
+    /// The conversion for each trace.
     pub(crate) clocks: Vec<ClockMap>,
-    /// How that was found, for the metadata.
+    /// The method by which it was found, for the metadata.
     pub(crate) how: String,
-    /// The start of the merged trace by the wall clock, where it is known.
+    /// The start of the merged trace by the wall clock, if it is known.
     pub(crate) start_unix_ns: Option<i64>,
     /// Facts about the clock of each trace, for the metadata of its ranks.
     pub(crate) facts: Vec<Vec<(&'static str, String)>>,
 }
 
-/// How the times of one trace become times of the merged one.
+/// Converts the times of one trace to times of the merged trace.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ClockMap {
     /// Nanoseconds to add.
@@ -59,7 +59,7 @@ impl ClockMap {
     }
 }
 
-/// One trace of several ranks, lined up as given.
+/// One trace of several ranks, with the given clocks.
 pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceStore, TraceError> {
     let ranks = ranks_of(traces)?;
     let clocks = &line_up.clocks;
@@ -151,7 +151,7 @@ fn ranks_of(traces: &[TraceStore]) -> Result<Vec<Option<u32>>, TraceError> {
         .collect()
 }
 
-/// The earliest start by the wall clock and all starts, where all traces have it and differ by at most a day.
+/// The earliest start by the wall clock and all starts, if all traces have it and differ by at most a day.
 fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
     let starts: Option<Vec<i64>> = traces
         .iter()
@@ -162,7 +162,7 @@ fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
     (last.abs_diff(first) <= FURTHEST_APART_NS).then_some((first, starts))
 }
 
-/// Lines traces up by the wall clock, where all have it and differ by at most a day.
+/// Aligns traces by the wall clock, if all have it and they differ by at most a day.
 pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<LineUp> {
     let (first, starts) = start_of(traces)?;
     Some(LineUp {
@@ -312,7 +312,7 @@ fn rank_of_trace(traces: &[TraceStore], ranks: &[Option<u32>], index: usize) -> 
     named.or(ranks[index]).unwrap_or(index as u32)
 }
 
-/// Numbers of missing events are added up.
+/// The sum of a number of missing events over the traces; `None` for other keys.
 fn summed(key: &str, values: &[Option<&String>]) -> Option<String> {
     if !counts_missing(key) {
         return None;

@@ -42,7 +42,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// When its next entry begins. An entry without a start stays after the one before it.
+    /// The start of its next entry. An entry without a start stays after the one before it.
     pub(super) fn next_start(&mut self) -> Option<i64> {
         let entry = self.steps.len();
         if entry >= self.trace.len() {
@@ -65,7 +65,7 @@ impl<'t> Source<'t> {
         };
         let meta = stored.meta();
         let known = stored.row.extra.then(|| trace.extras.get(&stored.index));
-        // The start of an entry is a whole number of nanoseconds from now on.
+        // In the merged trace, the start of an entry is a whole number of nanoseconds.
         let mut extra = known.flatten().map_or_else(Extra::default, |known| Extra {
             step: None,
             parent: None,

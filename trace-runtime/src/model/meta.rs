@@ -146,7 +146,7 @@ pub(crate) struct MetaTable {
     of_entry: HashMap<u32, Box<[(u32, u32)]>>,
 }
 
-/// Numbers of the texts of one table in another one, as far as they were asked for.
+/// The numbers that texts of one table have in another one, for the texts copied so far.
 #[derive(Debug, Default)]
 pub(crate) struct CopiedTexts(Vec<Option<u32>>);
 

@@ -4,7 +4,8 @@ use super::builder::ThreadIndex;
 use super::{DType, OpKind, Outcome, Pause};
 use std::collections::BTreeMap;
 
-/// An entry for [`TraceStoreBuilder::push`](super::TraceStoreBuilder::push). What has no setter is set as a field.
+/// An entry for [`TraceStoreBuilder::push`](super::TraceStoreBuilder::push). Make it with [`new`](Self::new) and the
+/// `with_…` methods; fields without such a method can be assigned.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NewEntry<'a> {
@@ -12,9 +13,9 @@ pub struct NewEntry<'a> {
     pub operation: &'a str,
     /// The thread it ran on.
     pub thread: ThreadIndex,
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     pub start_ns: Option<i64>,
-    /// How long it took, in nanoseconds.
+    /// The duration, in nanoseconds.
     pub duration_ns: u64,
     /// The index of its parent, as `push` returned it.
     pub parent: Option<usize>,
@@ -30,7 +31,7 @@ pub struct NewEntry<'a> {
     pub inputs: &'a [(&'a [usize], DType)],
     /// The dims and element types of its outputs.
     pub outputs: &'a [(&'a [usize], DType)],
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// Floating-point operations.
     pub flops: Option<u64>,
@@ -38,7 +39,7 @@ pub struct NewEntry<'a> {
     pub bytes_moved: Option<u64>,
     /// The part of the duration during which it was suspended, in nanoseconds.
     pub suspended_ns: u64,
-    /// When it did not work, in order and without overlap.
+    /// The times at which it did not work, in order and without overlap.
     pub pauses: &'a [Pause],
     /// Other facts.
     pub meta: BTreeMap<String, String>,

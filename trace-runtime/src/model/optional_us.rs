@@ -4,7 +4,7 @@ use super::json_struct::OnWire;
 use serde::{Deserializer, Serializer};
 use std::fmt;
 
-/// A time in microseconds, or nothing: `Option<f64>` in half of its size, to which it converts and compares.
+/// An optional time in microseconds. It has half the size of an `Option<f64>`, and converts to and compares with one.
 ///
 /// ```
 /// use trace_runtime::model::OptionalUs;
@@ -13,7 +13,7 @@ use std::fmt;
 /// assert_eq!(start.get(), Some(2.5));
 /// assert_eq!(OptionalUs::default(), None);
 /// ```
-// Nothing is one NaN that no arithmetic returns. A time that is any other NaN is kept as the usual one.
+// `None` is one NaN that no arithmetic returns. A time that is any other NaN becomes the usual NaN.
 #[derive(Clone, Copy)]
 pub struct OptionalUs(f64);
 

@@ -1,23 +1,23 @@
-//! Stretches in which an op did not work.
+//! Pauses: times within an op in which it did not work.
 
 use super::PauseKind;
 use super::json_struct::OnWire;
 use std::fmt;
 use std::str::FromStr;
 
-/// A stretch of an entry in which it did not work: an async op that was suspended, or an op that waited for its device
-/// in the expression of its option `sync`.
+/// A time within an entry in which it did not work: an async op was suspended, or an op waited for its device in the
+/// expression of its option `sync`.
 ///
 /// Its text form, in every file format, is `sync 20000+980000`: the kind, the start since the entry began and the
 /// length, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Pause {
-    /// Why it did not work.
+    /// The reason.
     pub kind: PauseKind,
-    /// When the pause began, in nanoseconds since the entry began.
+    /// The start, in nanoseconds since the entry began.
     pub start_ns: u64,
-    /// How long it was, in nanoseconds.
+    /// Its length, in nanoseconds.
     pub length_ns: u64,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Pause {
     }
 }
 
-/// The text is not a pause.
+/// The error of parsing a text that is not a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAPause;
 

@@ -1,4 +1,4 @@
-//! Rows whose op is added once: for readers of files that contain the same op many thousand times.
+//! Rows that share one op: for readers of files that contain the same op many thousand times.
 
 use super::builder::{ThreadIndex, TraceStoreBuilder, differs, row_duration, row_step, ticks};
 use super::chunk::{Row, SLOT_BITS};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SignatureIndex(pub(super) u32);
 
-/// An entry for [`TraceStoreBuilder::push_row`], whose op was added before.
+/// An entry for [`TraceStoreBuilder::push_row`], whose op was added before. Use [`NewEntry`] if each entry has another op.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct NewRow {
@@ -22,13 +22,13 @@ pub struct NewRow {
     pub signature: SignatureIndex,
     /// The thread it ran on.
     pub thread: ThreadIndex,
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// How long it took, in nanoseconds.
+    /// The duration, in nanoseconds.
     pub duration_ns: u64,
     /// The index of its parent.
     pub parent: Option<usize>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -205,7 +205,7 @@ impl TraceStoreBuilder {
     }
 
     /// Sets [`TraceView::total_duration_us`](super::TraceView::total_duration_us), for traces whose threads
-    /// show some of the time more than once. If it is not set, it is computed.
+    /// contain some of the time more than once. If it is not set, it is computed.
     pub fn total_duration_us(&mut self, total: f64) {
         self.total_us = Some(total);
     }
@@ -266,8 +266,8 @@ impl TraceStoreBuilder {
         self.calls.calls.len() - 1
     }
 
-    /// Sets what the call with this number acts on: see [`RuntimeCall::stream`], [`RuntimeCall::event`] and
-    /// [`RuntimeCall::event_stream`].
+    /// Sets the stream and the event that the call with this number acts on: see [`RuntimeCall::stream`],
+    /// [`RuntimeCall::event`] and [`RuntimeCall::event_stream`].
     pub fn set_call_target(
         &mut self,
         call: usize,

@@ -1,7 +1,7 @@
 //! Calls into a device's runtime or driver: launches, copies, synchronisations.
 //!
-//! They are not entries: the time of a call is time of the op around it. The causal model needs them to know
-//! what launched which work and what waited for it.
+//! They are not entries: the time of a call is part of the op around it. The causal model derives from them which call
+//! launched which work, and what waited for it.
 
 use super::builder::TraceStoreBuilder;
 use super::view::TraceView;
@@ -20,23 +20,23 @@ use std::fmt;
 pub struct RuntimeCall<'a> {
     /// The function's name.
     pub name: &'a str,
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// How long it took, in nanoseconds.
+    /// The duration, in nanoseconds.
     pub duration_ns: u64,
     /// The host thread that made it.
     pub thread: Option<u64>,
     /// The rank of that thread.
     pub rank: Option<u32>,
-    /// The step of the innermost op on that thread that contains the call; `None` outside of ops.
+    /// The step of the innermost op on that thread that contains the call; `None` outside ops.
     pub during: Option<usize>,
-    /// The stream it acts on, as the number of the stream's thread in this trace: of a stream synchronisation the
-    /// stream waited for, of a stream wait the stream that waits. `None` where the trace does not contain it, and
+    /// The stream it acts on, as the number of the stream's thread in this trace. For a stream synchronisation, the
+    /// stream that is waited for; for a stream wait, the stream that waits. `None` if the trace does not contain it, and
     /// for calls that act on all streams.
     pub stream: Option<u64>,
-    /// Of a wait for an event: the number of the call that recorded the event.
+    /// For a wait for an event, the number of the call that recorded the event.
     pub event: Option<usize>,
-    /// Of a wait for an event: the stream in which the event was recorded, numbered like `stream`.
+    /// For a wait for an event, the stream in which the event was recorded, numbered like `stream`.
     pub event_stream: Option<u64>,
 }
 
@@ -71,21 +71,21 @@ impl<'a> RuntimeCall<'a> {
         self
     }
 
-    /// Of a wait for an event, sets the number of the call that recorded it.
+    /// Sets the number of the call that recorded the event that this call waits for.
     #[must_use]
     pub fn with_event(mut self, event: impl Into<Option<usize>>) -> Self {
         self.event = event.into();
         self
     }
 
-    /// Of a wait for an event, sets the stream in which it was recorded.
+    /// Sets the stream in which the event that this call waits for was recorded.
     #[must_use]
     pub fn with_event_stream(mut self, stream: impl Into<Option<u64>>) -> Self {
         self.event_stream = stream.into();
         self
     }
 
-    /// When it ended, in nanoseconds since the trace began.
+    /// The end, in nanoseconds since the trace began.
     pub fn end_ns(&self) -> i64 {
         self.start_ns.saturating_add_unsigned(self.duration_ns)
     }
@@ -93,6 +93,7 @@ impl<'a> RuntimeCall<'a> {
 
 /// A piece of device work and the runtime call that launched it. One call may launch many (a graph).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Launch {
     /// The step of the entry on the device.
     pub step: usize,
@@ -100,7 +101,14 @@ pub struct Launch {
     pub call: usize,
 }
 
-/// A [`RuntimeCall`] in a store: 32 bytes. What few calls have is in [`StoredTarget`].
+impl Launch {
+    /// A link from the device entry with this step to the call with this number.
+    pub const fn new(step: usize, call: usize) -> Launch {
+        Launch { step, call }
+    }
+}
+
+/// A [`RuntimeCall`] in a store: 32 bytes. Fields that few calls have are in [`StoredTarget`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredCall {
     pub(super) start_ns: i64,
@@ -109,13 +117,13 @@ pub(super) struct StoredCall {
     pub(super) name: u32,
     /// Index of the thread in the store.
     pub(super) thread: u32,
-    /// [`NONE`] outside of ops.
+    /// [`NONE`] outside ops.
     pub(super) during: u32,
     /// Index of its [`StoredTarget`]; [`NONE`] for none.
     pub(super) target: u32,
 }
 
-/// What a synchronisation or an event record acts on.
+/// The stream and event that a synchronisation or an event record acts on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StoredTarget {
     pub(super) stream: Option<u64>,

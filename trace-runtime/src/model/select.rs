@@ -1,4 +1,4 @@
-//! Some of the entries of a store, as a store of their own.
+//! Copies some entries of a store to a new store.
 
 use super::runtime_call::{NONE, StoredCalls};
 use super::store::TraceStore;
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 impl TraceStore {
-    /// The entries that `entry` keeps (by index), the steps that `step` keeps, and the memory events and runtime calls
-    /// at moments that `moment` keeps.
+    /// Keeps the entries for whose index `entry` is true, the steps for which `step` is true, and the memory events and
+    /// runtime calls at moments for which `moment` is true.
     ///
     /// Rows are shared with this store, not copied. Entries keep their steps, parents and times; an entry whose parent
     /// is not kept is a root.

@@ -228,7 +228,7 @@ impl<'a> StoredEntry<'a> {
             ..template
         };
         entry.set_start_us(start.map(|start| start as f64 / 1000.0));
-        // Only where it differs: a change of the details copies them.
+        // Only if it differs: changing the details copies them.
         if self.outcome() != Outcome::Ok {
             entry.outcome = self.outcome();
         }

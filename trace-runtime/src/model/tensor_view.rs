@@ -1,4 +1,4 @@
-//! The tensors of one entry, borrowed from whichever storage holds it.
+//! The tensors of one entry, borrowed from any storage.
 
 use super::signature::{Parts, Role, elements};
 use super::{DType, Device};

@@ -1,6 +1,6 @@
 //! The names of threads in a trace's metadata.
 //!
-//! The key is `thread.7.name` where thread 7 has the same name on every rank, else `rank.0.thread.7.name`.
+//! The key is `thread.7.name` if thread 7 has the same name on every rank, else `rank.0.thread.7.name`.
 
 use super::wire::metadata::{of_rank, thread_name as key};
 use std::collections::{BTreeMap, HashMap};

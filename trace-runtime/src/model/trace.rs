@@ -24,7 +24,7 @@ pub struct RecordedExecutionTrace {
     pub total_duration_us: f64,
     /// Facts about the run; [`wire::metadata`](super::wire::metadata) has the keys that this crate writes.
     pub metadata: HashMap<String, String>,
-    /// The steps of the program's loop, earliest first; empty where it marked none.
+    /// The steps of the program's loop, earliest first; empty if it marked none.
     pub steps: Vec<TraceStep>,
 }
 

@@ -3,23 +3,23 @@
 use super::entry_view::ns;
 use super::json_struct::json_struct;
 
-/// One step of a training or serving loop, of one rank: a stretch of time that holds the work of one iteration.
+/// One step of a training or serving loop, of one rank: the time from the start to the end of one iteration.
 ///
-/// Steps are not entries: no op is inside a step, and a step has no time of its own in the tables of ops. They come
+/// Steps are not entries: they are not parents of ops, and the tables of ops do not list them. They come
 /// from `Session::step()` and from annotations such as `ProfilerStep#5` in the traces of other profilers.
-/// The `step` of an entry is something else: its position in the order in which ops began.
+/// The `step` of an entry is a different thing: its position in the order in which ops began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct TraceStep {
     /// The number of the step, as the program counts them. Ranks count the same steps with the same numbers.
     pub number: u64,
-    /// When it began, in nanoseconds since the trace began.
+    /// The start, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// When it ended, in nanoseconds since the trace began; never before `start_ns`.
+    /// The end, in nanoseconds since the trace began; never before `start_ns`.
     pub end_ns: i64,
-    /// The rank whose step it is; `None` where the trace has no ranks.
+    /// The rank whose step it is; `None` if the trace has no ranks.
     pub rank: Option<u32>,
-    /// The thread that marked the step, where that is known. The step covers all threads of its rank.
+    /// The thread that marked the step, if that is known. The step covers all threads of its rank.
     pub thread: Option<u64>,
 }
 
@@ -50,18 +50,18 @@ impl TraceStep {
         self
     }
 
-    /// How long it took, in nanoseconds.
+    /// Its duration, in nanoseconds.
     pub fn length_ns(&self) -> u64 {
         self.end_ns.abs_diff(self.start_ns)
     }
 
-    /// Whether a moment is in the step: from its start to just before its end.
+    /// True if a moment is in the step: from its start to just before its end.
     pub fn contains(&self, at_ns: i64) -> bool {
         (self.start_ns..self.end_ns).contains(&at_ns)
     }
 }
 
-/// A step as JSON has it, in microseconds like the entries.
+/// The JSON form of a step, in microseconds like the entries.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct WireStep {
     number: u64,

@@ -47,7 +47,7 @@ pub trait TraceView: sealed::Sealed {
     /// Facts about the run: what recorded it, on which machine, what was dropped.
     fn metadata(&self) -> &HashMap<String, String>;
 
-    /// The name of a thread of a rank, if it has one. Ranks number their threads on their own.
+    /// The name of a thread of a rank, if it has one. Each rank numbers its own threads.
     fn thread_name(&self, rank: Option<u32>, thread: u64) -> Option<&str>;
 
     /// Allocations and frees during the run, in order of time. Empty if the allocator was not traced.
@@ -60,11 +60,11 @@ pub trait TraceView: sealed::Sealed {
     /// position in [`runtime_calls`](Self::runtime_calls).
     fn launches(&self) -> Box<dyn Iterator<Item = Launch> + '_>;
 
-    /// The steps of the program's loop, earliest first; empty where it marked none.
+    /// The steps of the program's loop, earliest first; empty if it marked none.
     fn steps(&self) -> &[TraceStep];
 }
 
-/// A [`TraceView`] that also lends its entries as its own type: `&RecordedTraceEntry` from a
+/// A [`TraceView`] that also returns its entries as its own type: `&RecordedTraceEntry` from a
 /// [`RecordedExecutionTrace`], [`StoredEntry`](super::StoredEntry) from a [`TraceStore`].
 ///
 /// Only functions that return entries of the caller's trace need it, such as

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Writes a file under another name beside its own, and renames it when `fill` returns. An old file is
+/// Writes a temporary file in the same folder, and renames it when `fill` returns. An old file is
 /// kept if anything fails. Pipes, terminals and devices are written directly.
 pub(crate) fn write_whole(
     path: &Path,
@@ -58,7 +58,7 @@ fn write_renamed(
     written
 }
 
-/// Which file a path names, to notice that another one has taken its place.
+/// Identifies the file at a path, to notice that another one has replaced it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     #[cfg(unix)]
@@ -68,7 +68,7 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// None if there is no file.
+    /// `None` if there is no file.
     pub(crate) fn of(path: &Path) -> Option<FileIdentity> {
         let file = fs::metadata(path).ok()?;
         Some(FileIdentity {
@@ -128,7 +128,7 @@ fn place_unless_taken(
     placed
 }
 
-/// Puts `new` in the place of the file that was there before; false if another one is there now.
+/// Replaces the file that was there before by `new`; false if another file is there now.
 fn replace(target: &Path, before: Option<&FileIdentity>, new: &Path) -> io::Result<bool> {
     let Some(before) = before else {
         return match File::options().write(true).create_new(true).open(target) {
@@ -162,8 +162,8 @@ fn replace(target: &Path, before: Option<&FileIdentity>, new: &Path) -> io::Resu
     }
 }
 
-/// Creates a file in the directory of `target` whose name no other process can predict or have taken, so
-/// that two writers of one file do not mix and a link placed in advance is not followed.
+/// Creates a file in the directory of `target`, under a name that is new and cannot be predicted. So two
+/// writers of one file do not mix, and a link that was placed in advance is not followed.
 pub(crate) fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     const ATTEMPTS: u32 = 16;
     let random = RandomState::new();

@@ -1,6 +1,6 @@
 //! Adds the events of a part of a file to those of the text before it.
 //!
-//! Ops, places and lanes are numbered in the order of their first use. A part has numbers of its own, in the same order,
+//! Ops, places and lanes are numbered in the order of their first use. A part has separate numbers, in the same order,
 //! so going through them in order gives the numbers that reading the whole text in order would have given.
 
 use super::collector::{Collector, EventRow, MemoryChange, SyncRow};
@@ -11,7 +11,7 @@ use super::xla;
 use crate::model::wire::chrome;
 
 impl Collector {
-    /// For the events of a part, whose text before it is not known.
+    /// A collector for the events of a part; the text before the part has not been read.
     pub(super) fn of_part(modules: bool) -> Collector {
         Collector {
             is_part: true,
@@ -19,8 +19,8 @@ impl Collector {
         }
     }
 
-    /// True if an event can only be added after all events before it: async spans have rows by all that run at the same
-    /// time, and the name of a device of XLA changes what later rows are.
+    /// True if an event can only be added after all events before it: the row of an async span depends on the spans that run
+    /// at the same time, and the name of an XLA device changes the meaning of later rows.
     pub(super) fn needs_all_before(event: &Event<'_>) -> bool {
         match event.phase() {
             b'b' | b'e' => true,
@@ -31,7 +31,7 @@ impl Collector {
         }
     }
 
-    /// True if a part can be appended: its rows were taken for rows of a trace without devices of XLA.
+    /// True if a part can be appended: its rows were read as those of a trace without XLA devices.
     pub(super) fn can_append(&self, part: &Collector) -> bool {
         !(self.places.has_xla_devices() && part.places.looked_for_xla())
     }

@@ -1,6 +1,6 @@
 //! Async spans (`b` and `e` events), which belong to an id and not to a thread.
 //!
-//! Spans of one id nest. Spans of different ids may overlap, so they go to rows of their own, `async 1` and so on:
+//! Spans of one id nest. Spans of different ids may overlap, so they go to their own rows, `async 1` and so on:
 //! each id to the first row of its process that is free when its first span begins.
 
 use super::category::{Lane, Vendor};
@@ -69,7 +69,7 @@ impl AsyncSpans {
     pub(super) fn place(mut self, places: &mut Places) -> Vec<EventRow> {
         // Stable: spans of one id that begin together stay in the order of the file, outer ones first.
         self.spans.sort_by_key(|span| span.row.start);
-        // By process, when each row is free again.
+        // By process, the time at which each row is free again.
         let mut free_from: HashMap<&[u8], Vec<i64>> = HashMap::new();
         let mut slot_of: HashMap<u32, usize, FastHash> = HashMap::default();
         let mut rows = Vec::with_capacity(self.spans.len());

@@ -1,4 +1,4 @@
-//! Looks at sixteen bytes of text at once.
+//! Searches sixteen bytes of text at once.
 //!
 //! SSE2 is part of every x86-64 processor, so nothing has to be detected there. On other machines the same masks come
 //! from two words of eight bytes.
@@ -6,7 +6,7 @@
 /// The number of bytes of a block.
 pub(super) const BLOCK: usize = 16;
 
-/// Which bytes of a block are of a sort: bit `i` for byte `i`.
+/// The bytes of a block that were found: bit `i` for byte `i`.
 pub(super) type Mask = u32;
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -82,7 +82,7 @@ pub(super) use masks::{not_digits, quotes_and_backslashes, quotes_and_brackets};
 mod portable {
     use super::{BLOCK, Mask};
 
-    /// One in each byte, the high bit of each, and all other bits.
+    /// The low bit of each byte, the high bit of each byte, and all bits but the high ones.
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const REST: u64 = !HIGH;

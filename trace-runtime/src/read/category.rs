@@ -7,7 +7,7 @@ use crate::model::OpKind;
 /// The rows of one thread that nest in each other.
 ///
 /// Profilers write ops, the Python frames around them and the runtime calls inside them to one
-/// thread. Each sort has a lane of its own here, so that the self time of an op is its time without
+/// thread. Each sort has its own lane here, so that the self time of an op is its time without
 /// its child ops, as in `key_averages`, whether or not frames and launches were traced too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Lane {
@@ -31,7 +31,7 @@ impl Lane {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Category {
     Row(Lane),
-    /// Work on a device of a family that has a category of its own.
+    /// Work on a device of a family that has its own category.
     Vendor(Vendor),
     /// Work on a device of XLA.
     Xla,
@@ -69,7 +69,7 @@ impl Category {
     }
 }
 
-/// The family of a device, where the category of a row gives it.
+/// The family of a device, if the category of a row gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Vendor {
     /// The family of all devices of the trace that have only a number.

@@ -86,7 +86,7 @@ pub(super) fn array(
     finish(collector, FileHeader::default(), reader)
 }
 
-/// Whether the closing bracket of an array of events may be missing. The format allows that where the
+/// Whether the closing bracket of an array of events may be missing. The format allows that if the
 /// array is the whole file, so that the trace of a program that crashed can still be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Close {
@@ -129,7 +129,7 @@ fn collect(
     }
 }
 
-/// How an array of events ended.
+/// The end of an array of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Closed,
@@ -177,7 +177,7 @@ fn is_event(scanner: &mut Scanner<'_>) -> Result<(), Fault> {
     scanner.fault("an event, which is an object")
 }
 
-/// Whether another event of an array comes next.
+/// Returns whether the array has another event.
 pub(super) fn next_event(scanner: &mut Scanner<'_>, items: &mut Members) -> Result<bool, Fault> {
     let found = scanner.next_item(items)?;
     if found {

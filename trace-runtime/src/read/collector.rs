@@ -49,7 +49,7 @@ pub(super) struct Collector {
     pub(super) open: HashMap<u32, Vec<u32>, FastHash>,
     /// True if these are the events of a part of a file, which may end rows of the text before it.
     pub(super) is_part: bool,
-    /// Of a part: the place and time of each end whose begin is not in it.
+    /// For a part: the place and time of each end whose begin is not in it.
     pub(super) ends_of_others: Vec<(u32, i64)>,
     /// The devices of memory events, by type and number.
     pub(super) device_texts: Texts,
@@ -59,7 +59,7 @@ pub(super) struct Collector {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EventRow {
     pub(super) start: i64,
-    /// [`UNFINISHED`] where the file has no end event.
+    /// [`UNFINISHED`] if the file has no end event.
     pub(super) end: i64,
     /// Shared by a launch and the work that it launched; [`UNCORRELATED`] for none.
     pub(super) correlation: u64,
@@ -84,7 +84,7 @@ pub(super) struct MemoryChange {
     pub(super) allocated: Option<u64>,
 }
 
-/// What a synchronisation is about.
+/// The call, stream and event of a synchronisation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SyncRow {
     /// The correlation of the runtime call.

@@ -12,11 +12,11 @@ use std::collections::{BTreeSet, HashMap};
 pub(super) struct Devices {
     /// The family of devices that have only a number.
     family: &'static str,
-    /// From the number in kernels to that in memory events, where they differ.
+    /// From the number in kernels to that in memory events, if they differ.
     renumbered: HashMap<u32, u32>,
 }
 
-/// What a trace shows of its devices, for the choice of names.
+/// Facts of a trace from which the names of its devices are chosen.
 #[derive(Debug, Default)]
 pub(super) struct DeviceClues {
     /// There are calls into HIP: `hipLaunchKernel`.
@@ -70,7 +70,7 @@ impl Devices {
             }
             Some(number) if number < HIGHEST_NUMBER => format!("{family}:{number}"),
             None if !device.is_empty() => device.text().into_owned(),
-            // The number of a process, where a row names no device.
+            // Not a device but the number of a process.
             _ => family.to_owned(),
         }
     }
@@ -84,11 +84,12 @@ impl Devices {
     }
 }
 
-/// No machine has as many devices.
+/// Larger numbers are not those of devices.
 const HIGHEST_NUMBER: u32 = 1024;
 
-/// Pairs two numberings of the same devices: nothing to do where the first is part of the second; in order where they
-/// are equally many; by the distance of the first ones where that makes one part of the other.
+/// Pairs two numberings of the same devices. Returns nothing if all numbers of the first are in the second. Pairs them in
+/// order if there are as many of each. Otherwise adds the difference of the lowest numbers, if then one numbering contains
+/// the other.
 fn paired(in_rows: &BTreeSet<u32>, in_memory: &BTreeSet<u32>) -> HashMap<u32, u32> {
     let (Some(&first), Some(&target)) = (in_rows.first(), in_memory.first()) else {
         return HashMap::new();

@@ -55,34 +55,34 @@ pub(super) enum Field {
     OutputTypes,
     Bytes,
     Flops,
-    /// Of a collective: the numbers of input and output elements, and their type.
+    /// For a collective: the numbers of input and output elements, and their type.
     ElementsIn,
     ElementsOut,
     ElementType,
-    /// Of a collective: its name, and the process group with its ranks.
+    /// For a collective: its name, and the process group with its ranks.
     Collective,
     Group,
     GroupRanks,
-    /// Of a send or receive: the rank on the other side.
+    /// For a send or receive: the rank on the other side.
     Peer,
-    /// Of an annotation: the number of the step that it marks.
+    /// For an annotation: the number of the step that it marks.
     StepNumber,
     // The last fact.
-    /// Of a collective: its number within its process group.
+    /// For a collective: its number within its process group.
     Sequence,
-    /// The number of the step that the event is in, where events carry it.
+    /// The number of the step that the event is in, if events carry it.
     InStep,
     Correlation,
-    /// Of a wait for an event: the stream that recorded it, and the correlation of the call that did.
+    /// For a wait for an event: the stream that recorded it, and the correlation of the call that did.
     EventStream,
     EventCorrelation,
-    /// Of a memory event: bytes allocated, or below zero for a free.
+    /// For a memory event: bytes allocated, or below zero for a free.
     Taken,
     Address,
     Allocated,
     DeviceType,
     DeviceNumber,
-    /// Of a metadata event: the name of a process or thread.
+    /// For a metadata event: the name of a process or thread.
     GivenName,
     #[default]
     Other,
@@ -92,12 +92,12 @@ pub(super) enum Field {
     End,
 }
 
-/// How the value after a phrase is read.
+/// The way in which the value after a phrase is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
-    /// There is none: the event has ended.
+    /// There is no value: the event has ended.
     Nothing,
-    /// There is none: the arguments begin or end.
+    /// There is no value: the arguments begin or end.
     Level,
     /// Any value, which is not needed.
     Skipped,
@@ -108,7 +108,7 @@ pub(super) enum Reads {
 }
 
 impl Field {
-    /// How many fields there are.
+    /// Number of fields.
     pub(super) const COUNT: usize = Field::End as usize + 1;
 
     /// A bit for each fact that distinguishes ops: executions with equal facts differ only in their times.
@@ -180,7 +180,7 @@ impl Field {
 }
 
 impl Field {
-    /// How its value is read.
+    /// The way in which its value is read.
     #[inline]
     pub(super) fn reads(self) -> Reads {
         match self {

@@ -24,7 +24,7 @@ pub(super) struct Phrase {
     text: Box<[u8]>,
     /// The field of the value after it.
     field: Field,
-    /// True if that field is inside of `args`.
+    /// True if that field is inside `args`.
     inside: bool,
     /// The values in the text.
     values: Vec<Within>,
@@ -76,13 +76,13 @@ const FIRST: PhraseId = 0;
 /// A phrase after which nothing is predicted or learned.
 const LOST: PhraseId = 1;
 
-/// At this number of phrases all are dropped and learned again.
+/// When there are this many phrases, all are dropped and learned again.
 const MOST_KNOWN: usize = 4000;
 /// The number of phrases that are tried after another.
 const GUESSES: usize = 8;
-/// A value that came this often becomes part of a phrase.
+/// A value that was seen this often becomes part of a phrase.
 const OFTEN: u8 = 8;
-/// After this many new values they are assumed to be different each time.
+/// After this many new values, the value is assumed to be different each time.
 const PATIENCE: u8 = 20;
 const SEEN: usize = 4;
 const LONGEST_VALUE: usize = 32;

@@ -59,7 +59,7 @@ impl Mesh {
         u32::try_from(rank).ok()
     }
 
-    /// For each rank its coordinates as text, and its pipeline stage where there is one.
+    /// For each rank its coordinates as text, and its pipeline stage if there is one.
     pub(super) fn facts(&self) -> impl Iterator<Item = (u32, String, Option<String>)> {
         (0..).zip(&self.ranks).map(|(rank, row)| {
             let text: Vec<String> = row
@@ -72,7 +72,7 @@ impl Mesh {
     }
 }
 
-/// Whether the name of a thread or stream is that of one for communication: it has the word `comm`, as `dp-comm`.
+/// True if the name of a thread or stream is that of one for communication: it has the word `comm`, as `dp-comm`.
 pub(super) fn is_for_communication(name: &str) -> bool {
     let mut words = name.split(|c: char| !c.is_alphanumeric());
     words.any(|word| word.eq_ignore_ascii_case("comm"))

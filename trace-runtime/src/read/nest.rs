@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Builds a store from the collected rows.
 ///
 /// A row's parent is the innermost row of its lane that contains it. The parent of device work is the
-/// op that launched it, or the runtime call if that was made outside of any op. The parent of an op
+/// op that launched it, or the runtime call if that was made outside any op. The parent of an op
 /// that no row contains is the op of another thread that handed it over, if the trace has that link.
 #[allow(
     clippy::too_many_lines,
@@ -191,7 +191,7 @@ fn finish_rows(rows: &mut [EventRow], memory: &[MemoryChange]) -> i64 {
         .unwrap_or(0);
     for row in rows {
         if row.end == UNFINISHED {
-            // Marked by a correlation that no profiler writes, because a row may also have ended there.
+            // Marked by a correlation that no profiler writes: other rows may end at the same time.
             row.end = last;
             row.correlation = NEVER_ENDED;
         }
@@ -209,7 +209,7 @@ struct Sweep {
     places: Places,
     threads: Vec<ThreadIndex>,
     signatures: Vec<SignatureIndex>,
-    /// The same for ops on rows for communication; empty where there are none.
+    /// The same for ops on rows for communication; empty if there are none.
     on_communication: Vec<SignatureIndex>,
     /// By lane.
     for_communication: Vec<bool>,
@@ -231,7 +231,7 @@ struct Sweep {
 /// A runtime call and the op that made it.
 #[derive(Debug, Clone, Copy)]
 struct Launched {
-    /// [`NO_OP`] for a call outside of ops.
+    /// [`NO_OP`] for a call outside ops.
     op: u32,
     call: u32,
 }
@@ -373,7 +373,7 @@ impl Sweep {
         self.arrows.as_ref()?.source(place, row.start)
     }
 
-    /// Completes a runtime call with what it waits for; `false` where the call was not traced.
+    /// Adds to a runtime call the stream or event that it waits for; `false` if the call was not traced.
     fn sync(&mut self, sync: &SyncRow) -> bool {
         let Some(&Launched { call, .. }) = self.launches.get(&sync.correlation) else {
             return false;

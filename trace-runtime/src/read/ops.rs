@@ -122,7 +122,7 @@ impl Ops {
         .collect()
     }
 
-    /// Adds what the ops show of the devices to `clues`.
+    /// Adds the facts about devices that the ops have to `clues`.
     pub(super) fn note_devices(&self, clues: &mut DeviceClues) {
         for (_, op) in self.all() {
             match op.lane {

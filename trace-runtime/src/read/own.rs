@@ -18,7 +18,7 @@ use crate::model::{
 };
 use std::collections::HashMap;
 
-/// The part of a trace of our own that was read so far.
+/// The part of a trace of this crate that was read so far.
 #[derive(Debug, Default)]
 pub(super) struct OwnTrace {
     builder: TraceStoreBuilder,

@@ -44,11 +44,11 @@ pub(super) struct OwnArgs<'a> {
     pub(super) thread: Raw<'a>,
     /// The rank, if it differs from the one in the process's name; `null` for none.
     pub(super) rank: Raw<'a>,
-    /// The whole value as JSON in a string, where the other fields cannot express it.
+    /// The whole value as JSON in a string, if the other fields cannot express it.
     pub(super) exact: Raw<'a>,
-    /// Of a process or thread: its name in viewers.
+    /// For a process or thread: its name in viewers.
     pub(super) name: Raw<'a>,
-    /// Of a memory event.
+    /// For a memory event: the bytes.
     pub(super) taken: Raw<'a>,
     pub(super) address: Raw<'a>,
     pub(super) allocated: Raw<'a>,

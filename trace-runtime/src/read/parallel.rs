@@ -1,10 +1,10 @@
 //! Reads the events of one large file on several threads, with the result that one thread would give.
 //!
 //! The thread that reads the file cuts the text into parts, each from the end of one event to the end of another, and
-//! other threads read the events of each part. Where an event ends is guessed: by the text that was between the first
-//! events, up to their first key. A part is only kept up to where its events were read one after the other. As the first
-//! part begins after an event, each part that was read to its end shows that the next one begins there too. After a
-//! wrong guess, and at events that need the ones before them, one thread reads the rest.
+//! other threads read the events of each part. The end of an event is guessed: it is where the text equals that between
+//! the first events, up to their first key. The first part begins right after an event. If a part can be read as whole
+//! events up to its end, the next part begins right after an event too, so the guess was right. After a wrong guess, and
+//! at events that need the ones before them, one thread reads the rest.
 
 use super::TraceError;
 use super::chrome::next_event;
@@ -18,7 +18,7 @@ use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// How a file is split.
+/// The sizes of the parts of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Split {
     /// The number of events that are read in order before further threads are used. Smaller files are read in two
@@ -29,7 +29,7 @@ pub(super) struct Split {
 }
 
 impl Split {
-    /// For a caller who asks for several threads: they are used almost from the start.
+    /// For a caller who chose a number of threads: they are used almost from the start.
     pub(super) fn at_once() -> Split {
         Split {
             in_order: 1000,
@@ -54,7 +54,7 @@ const MOST_THREADS: usize = 8;
 struct ReadPart {
     text: Vec<u8>,
     events: Collector,
-    /// Up to where its events are in `events`.
+    /// Length of the text whose events are in `events`.
     read: usize,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn collect(
     let Some(separator) = separator(window) else {
         return Ok(());
     };
-    // Nothing is started for a file that fits into one part.
+    // No thread is started for a file that fits into one part.
     let Some(first) = window.take_part(size, &separator)? else {
         return Ok(());
     };
@@ -328,7 +328,7 @@ mod tests {
         assert!(parts > 1000);
     }
 
-    /// How many events after the first are read on several threads.
+    /// Number of events after the first that are read on several threads.
     fn in_parallel(text: &str) -> usize {
         let mut window = Window::new(text.as_bytes()).unwrap();
         window.piece(|scanner| scanner.raw().map(drop)).unwrap();

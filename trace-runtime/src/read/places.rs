@@ -22,9 +22,9 @@ pub(super) struct Places {
     /// The device of each lane as the trace names it.
     devices: Vec<(Vendor, Box<[u8]>)>,
     process_names: HashMap<Box<[u8]>, Box<[u8]>, FastHash>,
-    /// The ranks of a mesh, where rows are named after their coordinates.
+    /// The ranks of a mesh, if rows are named after their coordinates.
     mesh: Mesh,
-    /// By place; empty where there is no mesh.
+    /// By place; empty if there is no mesh.
     mesh_ranks: Vec<Option<u32>>,
     last: u32,
 }
@@ -182,7 +182,7 @@ impl Places {
         self.process_names.insert(pid.0.into(), name.0.into());
     }
 
-    /// Adds a thread to the trace for every lane. Ops keep the thread number of the file; where it is
+    /// Adds a thread to the trace for every lane. Ops keep the thread number of the file; if it is
     /// taken or missing, the lowest free number is used.
     pub(super) fn threads(
         &self,
@@ -245,7 +245,7 @@ impl Places {
         coordinates(&[&Raw(process).text(), &Raw(name).text()])
     }
 
-    /// Whether a place is a thread or stream for communication, by its name.
+    /// True if a place is a thread or stream for communication, by its name.
     pub(super) fn is_for_communication(&self, place: u32) -> bool {
         is_for_communication(&Raw(&self.known[place as usize].name).text())
     }

@@ -15,7 +15,7 @@ use std::thread;
 /// Reads traces, keeping more of them than [`open`](super::open) does.
 ///
 /// Interpreter frames and calls into a device's runtime overlap the ops around them, so they are not entries
-/// where a trace has ops, unless asked for here. Runtime calls are always available from
+/// if a trace has ops, unless asked for here. Runtime calls are always available from
 /// [`TraceView::runtime_calls`](crate::TraceView::runtime_calls); frames are left out and counted.
 ///
 /// ```
@@ -45,7 +45,7 @@ impl Reader {
         Reader::default()
     }
 
-    /// Keeps the frames of an interpreter, on threads of their own.
+    /// Keeps the frames of an interpreter, on their own threads.
     #[must_use]
     pub fn with_frames(mut self) -> Reader {
         self.frames = true;
@@ -53,7 +53,7 @@ impl Reader {
     }
 
     /// Keeps the frames of modules (`nn.Module: Linear_0`, which torch.profiler records with `with_stack=True`) as ops around
-    /// those that they call. So op tables have the host and device time of each module, and trees its parts.
+    /// those that they call. Op tables then have the host and device time of each module, and trees show its parts.
     ///
     /// ```
     /// use trace_runtime::analyze::by_op;
@@ -78,16 +78,16 @@ impl Reader {
         self
     }
 
-    /// Keeps calls into the runtime and the driver of a device, on threads of their own.
+    /// Keeps calls into the runtime and the driver of a device, on their own threads.
     #[must_use]
     pub fn with_runtime_calls(mut self) -> Reader {
         self.runtime_calls = true;
         self
     }
 
-    /// Reads a Chrome trace on up to so many threads beside the one that reads the file, at most 8. With 0, the
+    /// Reads a Chrome trace on up to `threads` threads beside the one that reads the file, at most 8. With 0, the
     /// default, a trace of more than 100,000 events is read on all cores. The trace is the same with any number. Use 1
-    /// where several files are read at once.
+    /// if several files are read at once.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Reader {
         self.threads = threads;

@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of the trace in these bytes. The error names what they are instead.
+    /// The format of the trace in these bytes. If they are not a trace, the error names what they are.
     pub fn of(bytes: &[u8]) -> Result<Format, TraceError> {
         let bytes = strip_bom(bytes);
         if bytes.starts_with(&MAGIC) {
@@ -30,7 +30,7 @@ impl Format {
             .unwrap_or_else(|fault| Err(fault.into_error(bytes, Passed::default())))
     }
 
-    /// The same for text that may be incomplete: a fault at its end asks for more of it.
+    /// The same for text that may be incomplete: a fault at its end means that more text is needed.
     pub(super) fn look(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>, Fault> {
         let text = scanner.rest();
         if scanner.at_end()? {
@@ -46,7 +46,7 @@ impl Format {
     }
 }
 
-/// How many keys an error names.
+/// Number of keys that an error names.
 const NAMED_KEYS: usize = 5;
 
 fn object_format(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>, Fault> {

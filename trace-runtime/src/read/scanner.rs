@@ -17,7 +17,7 @@ pub(super) struct Scanner<'a> {
     goes_on: bool,
 }
 
-/// Text that is not what it should be: where, and what was expected there.
+/// An error in the text: its position, and what was expected there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: usize,
@@ -25,7 +25,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// The error for a fault in `bytes`, which follow the text that has `passed`.
+    /// The error for a fault in `bytes`. `passed` is the amount of text before them.
     pub(super) fn into_error(self, bytes: &[u8], mut passed: Passed) -> TraceError {
         passed.pass(&bytes[..self.at.min(bytes.len())]);
         let (line, column) = (passed.lines + 1, passed.columns + 1);
@@ -102,12 +102,12 @@ impl<'a> Raw<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Over text that is complete.
+    /// A scanner over complete text.
     pub(super) fn new(bytes: &'a [u8]) -> Scanner<'a> {
         Scanner::within(bytes, 0, false)
     }
 
-    /// From `at` on over text that may be incomplete: `goes_on` is true if more follows it.
+    /// A scanner over text that may be incomplete, from `at` on. `goes_on` is true if more text follows.
     pub(super) fn within(bytes: &'a [u8], at: usize, goes_on: bool) -> Scanner<'a> {
         Scanner { bytes, at, goes_on }
     }
@@ -243,7 +243,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Near the end of the text.
+    /// The same near the end of the text, byte by byte.
     fn skip_nested_slowly(&mut self, mut open: OpenBrackets) -> Result<(), Fault> {
         loop {
             match self.bytes.get(self.at) {
@@ -407,19 +407,19 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// After the first key or item.
+    /// The state after the first key or item.
     pub(super) fn later() -> Members {
         Members { first: false }
     }
 
-    /// Sets the state where text was taken without [`Scanner::next_key`].
+    /// Sets the state after text was taken without [`Scanner::next_key`].
     #[inline]
     pub(super) fn set_first(&mut self, first: bool) {
         self.first = first;
     }
 }
 
-/// The next sixteen bytes from `at` on, if there are as many.
+/// The next sixteen bytes from `at` on, if there are that many.
 #[inline]
 fn block_at(bytes: &[u8], at: usize) -> Option<&[u8; BLOCK]> {
     bytes.get(at..)?.first_chunk()

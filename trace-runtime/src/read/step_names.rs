@@ -1,4 +1,4 @@
-//! Which annotations mark a step of the program's loop, by their names.
+//! Recognises annotations that mark a step of the program's loop, by their names.
 
 /// A name that marks a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Family {
     Profiler,
     /// An annotation with the argument `step_num`: JAX's `StepTraceAnnotation`.
     Argument,
-    /// What comes before the number: `step `, `iteration #`.
+    /// The text before the number: `step `, `iteration #`.
     Words(String),
     /// Rows named by a number in the row `Steps` of a device of XLA.
     Device,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The rows of a trace that mark its steps. They do not become entries.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// The number of the step that an op marks, by op; `None` inside for one that has to be counted.
+    /// By op, the number of the step that it marks; `None` if its name has no number, so that its steps are counted.
     numbers: HashMap<u32, Option<u64>, FastHash>,
     /// The lane whose annotations are the steps, by rank.
     lanes: BTreeMap<Option<u32>, u32>,
@@ -21,9 +21,9 @@ pub(super) struct Steps {
 impl Steps {
     /// Finds the annotations that mark steps.
     ///
-    /// Of several loops that are annotated, `torch.profiler`'s own comes first, then an annotation with a `step_num`,
-    /// then the one whose annotations take the most time: the outer loop; the steps on rows of devices come last. Of several threads of a rank that annotate
-    /// it, the one whose annotations take the most time decides.
+    /// If several loops are annotated, the steps are those of `torch.profiler`, else of an annotation with a `step_num`, else
+    /// of the loop whose annotations take the most time (the outer one), else those on rows of devices. If several threads
+    /// of a rank annotate the loop, the thread whose annotations take the most time decides.
     pub(super) fn find(rows: &[EventRow], ops: &Ops, places: &Places) -> Steps {
         let named: HashMap<u32, StepName, FastHash> = ops.steps().collect();
         if named.is_empty() {
@@ -68,7 +68,7 @@ impl Steps {
         }
     }
 
-    /// Whether the rows of an op mark steps.
+    /// True if the rows of an op mark steps.
     pub(super) fn marks(&self, op: u32) -> bool {
         !self.numbers.is_empty() && self.numbers.contains_key(&op)
     }

@@ -3,20 +3,20 @@
 use super::scanner::{Fault, Raw, Scanner};
 use crate::model::DType;
 
-/// How deep lists of tensors may nest; deeper ones are skipped.
+/// The deepest level at which lists of tensors are read; deeper ones are skipped.
 const LIST_DEPTH: usize = 4;
 
 /// The dims and element types of a list of tensors, in one allocation each.
 #[derive(Debug, Default)]
 pub(super) struct TensorList {
     dims: Vec<usize>,
-    /// Where the dims of each tensor end, and its element type.
+    /// The end of the dims of each tensor, and its element type.
     ends: Vec<(usize, DType)>,
 }
 
 impl TensorList {
-    /// From `Input Dims` and `Input type`. An argument that is not a tensor has no dims, as in the text;
-    /// a list of tensors gives one for each. Other text gives the tensors read before it.
+    /// Reads `Input Dims` and `Input type`. An argument that is not a tensor is a tensor without dims, as in the text;
+    /// a list of tensors is one tensor for each element. Reading stops at unexpected text.
     pub(super) fn read(dims: Raw<'_>, types: Raw<'_>) -> TensorList {
         let mut tensors = TensorList::default();
         let mut types = Types(Scanner::new(types.0), None);

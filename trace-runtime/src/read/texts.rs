@@ -49,8 +49,8 @@ fn each(
 }
 
 impl Texts {
-    /// The number, from 0, of the text made of these parts. `more` are further parts, of which `chosen` has a bit for
-    /// each that counts. Empty parts are not stored.
+    /// The number, from 0, of the text made of these parts. `more` are further parts; those whose bit in `chosen` is set are
+    /// used. Empty parts are not stored.
     #[inline]
     pub(super) fn id<const A: usize>(
         &mut self,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn of_further_parts_the_chosen_ones_count() {
+    fn only_the_chosen_further_parts_count() {
         let mut texts = Texts::default();
         let more = [Raw(b"x"), Raw(b""), Raw(b"y")];
         assert_eq!(texts.id(&[Raw(b"op")], &more, 0b101), 0);

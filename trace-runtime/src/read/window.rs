@@ -16,8 +16,8 @@ const SIZE: usize = 1 << 18;
 const LONGEST_PIECE: usize = 1 << 28;
 /// The longest string in the JSON of this crate, in bytes: all memory events of a trace are one string.
 const LONGEST_STRING: usize = 1 << 30;
-/// The longest text between two strings there. The JSON parser holds the digits of a number, and a byte for each open
-/// bracket of a value that it passes over.
+/// The longest text between two strings in the JSON of this crate. The JSON parser holds the digits of a number, and a
+/// byte for each open bracket of a value that it skips.
 const LONGEST_BETWEEN: usize = 1 << 22;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -58,7 +58,7 @@ impl<R: Read> Window<R> {
         Ok(window)
     }
 
-    /// Reads one piece. If the text of the window ends inside of it, `read` is called again with more
+    /// Reads one piece. If the text of the window ends inside it, `read` is called again with more
     /// text, so it must not change any state before it succeeds.
     pub(super) fn piece<T>(
         &mut self,
@@ -161,7 +161,7 @@ impl<R: Read> Window<R> {
         whole.extend_from_slice(&self.text[self.at..self.filled]);
         self.at = 0;
         self.filled = whole.len();
-        // Free space after the text, as much as there is at first.
+        // Free space after the text, as much as a new window has.
         whole.resize(self.filled + SIZE, 0);
         self.text = whole;
     }
@@ -370,7 +370,7 @@ mod tests {
         assert!(error.to_string().contains("checksums differ"), "{error}");
     }
 
-    /// One byte for ever.
+    /// Repeats one byte without end.
     struct Endless(u8);
 
     impl Read for Endless {

@@ -54,7 +54,7 @@ pub(super) fn is_stream(thread: &str) -> bool {
     thread.starts_with("Stream")
 }
 
-/// Whether an HLO op communicates: `all-reduce.3`, `collective-permute-start`.
+/// True if an HLO op communicates: `all-reduce.3`, `collective-permute-start`.
 pub(super) fn communicates(op: &str) -> bool {
     const NAMES: [&str; 8] = [
         "all-reduce",
@@ -69,7 +69,7 @@ pub(super) fn communicates(op: &str) -> bool {
     NAMES.iter().any(|name| op.starts_with(name))
 }
 
-/// Whether an HLO op only copies: `copy.1`, `copy-start`.
+/// True if an HLO op only copies: `copy.1`, `copy-start`.
 pub(super) fn copies(op: &str) -> bool {
     op.starts_with("copy")
 }

@@ -84,7 +84,7 @@ impl Default for SessionBuilder {
 
 impl SessionBuilder {
     /// The most bytes that recorded ops may take, over all threads: their rows, shapes, names and metadata. 1 GiB if
-    /// not set, enough for some 40 million ops. Past it, ops are dropped and counted in the trace's `dropped`.
+    /// not set, enough for about 40 million ops. Past it, ops are dropped and counted in the trace's `dropped`.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
         self
@@ -121,12 +121,12 @@ impl SessionBuilder {
         self
     }
 
-    /// Records a sample of the heap's blocks in a program with `TracedAlloc`: one every so many bytes on average, at
+    /// Records a sample of the heap's blocks in a program with `TracedAlloc`: one per `bytes` bytes on average, at
     /// random, as jemalloc and Go do; 512 KiB is a good value. 0, the default, records every block.
     ///
-    /// For programs that allocate millions of times a second: a block between two samples costs some 25 instructions when
-    /// it is allocated and again when it is freed. The figures are then unbiased estimates, and the report marks them as such. An op whose blocks
-    /// were sampled `n` times has a relative standard error of about `1 / √n`.
+    /// For programs that allocate millions of times a second: a block that is not sampled costs about 25 instructions when
+    /// it is allocated and again when it is freed. The figures are then unbiased estimates, and the report marks them as
+    /// such. An op whose blocks were sampled `n` times has a relative standard error of about `1 / √n`.
     pub fn sample_allocations(mut self, every_bytes: u64) -> Self {
         self.sample_allocations = every_bytes;
         self
@@ -157,17 +157,17 @@ impl SessionBuilder {
         self
     }
 
-    /// Records into this file while the program runs, so that everything that has ended is in it whatever ends the
-    /// process: `exit`, a panic, an abort, a signal, `kill -9`. `{rank}` and `{pid}` in the name are replaced.
+    /// Records into this file while the program runs. So the file has every op that has ended, even if the process ends
+    /// by `exit`, a panic, an abort, a signal or `kill -9`. `{rank}` and `{pid}` in the name are replaced.
     ///
     /// Ops are written to a ring in memory that the file shares with the kernel. A thread moves full parts of it to
-    /// the end of the file, in a packed form of some 8 bytes per op. So the memory that the recording takes does not
+    /// the end of the file, in a packed form of about 8 bytes per op. So the memory that the recording takes does not
     /// grow with the number of ops. No op waits for the disk: if it is too slow or full, ops are dropped and counted.
     /// The space of the ring is reserved at the [start](Self::start).
     ///
-    /// The file can be read at any time, also while the program runs, with [`read::open`](crate::read::open) and
-    /// `optrace`. Do not truncate or overwrite it while it is being recorded. If the path has the recording of a
-    /// process that crashed, that file is kept as `name.PID.optrace`. Any other file is replaced.
+    /// The file can be read at any time, even while the program runs, with [`read::open`](crate::read::open) and
+    /// `optrace`. Do not truncate or overwrite it while it is being recorded. If there is a file with the recording of a
+    /// process that crashed, that file is renamed to `name.PID.optrace`. Any other file is replaced.
     ///
     /// Use this for long runs and for programs that may crash, and [`output`](Self::output) to write one file in
     /// another format at the end. [`Session::finish`] reads the file back; drop the session if you do not need the
@@ -183,7 +183,7 @@ impl SessionBuilder {
     /// let path = std::env::temp_dir().join(format!("stream-{}.optrace", std::process::id()));
     /// let session = Session::builder().stream_to(&path).start()?;
     /// scale(&mut [1.0, 2.0]);
-    /// // Another process would find the same, and so it would after a crash.
+    /// // Another process can read it too, and so it can after a crash.
     /// assert_eq!(read::open(&path)?.view(0).operation(), "scale");
     /// drop(session);
     /// # std::fs::remove_file(path)?;
@@ -195,18 +195,18 @@ impl SessionBuilder {
     }
 
     /// The bytes of the ring of [`stream_to`](Self::stream_to). 64 MiB if not set, enough for 2.7 million ops: more
-    /// are needed only where many threads record without a pause, or the disk is slow.
+    /// are needed only if many threads record without a pause, or the disk is slow.
     pub fn stream_buffer(mut self, bytes: usize) -> Self {
         self.stream.ring_bytes = bytes;
         self
     }
 
-    /// Splits the recording of [`stream_to`](Self::stream_to): `run.optrace` has the ring, and what is moved out of it
-    /// goes to `run.1.optrace`, `run.2.optrace` and so on. A new file begins when one has more than `max_bytes`. When
+    /// Splits the recording of [`stream_to`](Self::stream_to): `run.optrace` has the ring, and ops that are moved out of it
+    /// go to `run.1.optrace`, `run.2.optrace` and so on. A new file begins when one has more than `max_bytes`. When
     /// there are more than `max_files` of them, the oldest is removed, and its ops are counted in the trace's
     /// `replaced`.
     ///
-    /// [`read::open`](crate::read::open) reads `run.optrace` with all its parts. A part can be read on its own too.
+    /// [`read::open`](crate::read::open) reads `run.optrace` with all its parts. A single part can be read too.
     pub fn rotate(mut self, max_bytes: u64, max_files: usize) -> Self {
         self.stream.rotation = Some(Rotation {
             max_bytes,
@@ -218,10 +218,10 @@ impl SessionBuilder {
     /// Keeps only the last ops, in a fixed amount of memory: a flight recorder that can always be on. Older ops are
     /// replaced and counted in the trace's `replaced`.
     ///
-    /// The limit is a number of bytes, or a [`Duration`](std::time::Duration). [`Session::dump`] writes what is kept
-    /// while recording goes on; [`dump_on_panic`](Self::dump_on_panic), [`dump_on_signal`](Self::dump_on_signal) and
-    /// [`dump_if_slower`](Self::dump_if_slower) do it by themselves; [`output`](Self::output) does it at the end.
-    /// With [`stream_to`](Self::stream_to) the memory is that of a file, so that what is kept outlives the process.
+    /// The limit is a number of bytes, or a [`Duration`](std::time::Duration). [`Session::dump`] writes the kept ops to a
+    /// file while recording continues; [`dump_on_panic`](Self::dump_on_panic), [`dump_on_signal`](Self::dump_on_signal) and
+    /// [`dump_if_slower`](Self::dump_if_slower) write them automatically; [`output`](Self::output) writes them at the end.
+    /// With [`stream_to`](Self::stream_to) the memory is that of a file, so that the kept ops outlive the process.
     ///
     /// ```
     /// use trace_runtime::{Session, TraceView, read, traced_op};
@@ -246,28 +246,28 @@ impl SessionBuilder {
         self
     }
 
-    /// The file for dumps that the recorder makes by itself, in the format of its ending. `{n}` in its name is the
+    /// The file for automatic dumps, in the format of its ending. `{n}` in its name is the
     /// number of the dump; without it, a dump replaces the one before. `{rank}` and `{pid}` are replaced too.
     pub fn dump_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.stream.triggers.path = Some(path.into());
         self
     }
 
-    /// Dumps what [`keep_last`](Self::keep_last) has when a thread panics, after the panic hook that is set now.
+    /// Dumps the ops of [`keep_last`](Self::keep_last) when a thread panics, after the panic hook that is set now.
     pub fn dump_on_panic(mut self) -> Self {
         self.stream.triggers.on_panic = true;
         self
     }
 
-    /// Dumps what [`keep_last`](Self::keep_last) has when the process gets SIGUSR1 (`kill -USR1 PID`), within some
-    /// 10 ms. A plain handler that the program has set before is called too.
+    /// Dumps the ops of [`keep_last`](Self::keep_last) within about 10 ms when the process receives SIGUSR1
+    /// (`kill -USR1 PID`). A handler without `SA_SIGINFO` that the program has set before is called too.
     pub fn dump_on_signal(mut self) -> Self {
         self.stream.triggers.on_signal = true;
         self
     }
 
-    /// Dumps what [`keep_last`](Self::keep_last) has when an execution of this op has taken longer than the limit; at
-    /// most once in a second. May be called for several ops. The op that is slow does not wait for it.
+    /// Dumps the ops of [`keep_last`](Self::keep_last) when an execution of this op has taken longer than the limit; at
+    /// most once per second. May be called for several ops. The slow op does not wait for the dump.
     pub fn dump_if_slower(mut self, operation: impl Into<String>, limit: Duration) -> Self {
         self.stream.triggers.slower.push((operation.into(), limit));
         self
@@ -275,13 +275,13 @@ impl SessionBuilder {
 
     /// Writes the [output](Self::output) also when SIGINT or SIGTERM ends the process, which would otherwise lose it.
     ///
-    /// When such a signal arrives, a thread writes what has been recorded so far. Then the signal has the effect that
-    /// it would have had: the handler that was set before this session is called, or the process ends. If the program
-    /// goes on, so does the recording, and the file is written again at its end. A second signal does not wait for the
-    /// file. Signals that the process ignores stay ignored.
+    /// When such a signal arrives, a thread writes the trace so far. Then the signal has its usual effect: the handler that
+    /// was set before this session is called, or the process ends. If the program continues, the recording continues too,
+    /// and the file is written again at its end. A second signal does not wait for the file. Signals that the process
+    /// ignores stay ignored.
     ///
-    /// A program that sets a handler of its own sets it before the session starts. A session that
-    /// [streams](Self::stream_to) needs this only for a second file: its recording has everything already.
+    /// If the program has its own signal handler, set it before the session starts. A session that
+    /// [streams](Self::stream_to) needs this only for a second file: its recording is complete without it.
     pub fn output_on_signal(mut self) -> Self {
         self.output_on_signal = true;
         self
@@ -298,7 +298,7 @@ impl SessionBuilder {
         }
     }
 
-    /// Reports a failed write on standard error too: no caller is there to look at the result.
+    /// Also reports a failed write on standard error, because there is no caller to return it to.
     pub(super) fn reporting_errors(mut self) -> Self {
         self.reports_errors = true;
         self
@@ -352,7 +352,7 @@ impl SessionBuilder {
         }
         let (base, start_unix_ns) = anchor(&mut clock);
         metadata.insert(keys::START_UNIX_NS.into(), start_unix_ns.to_string());
-        // The caller's facts replace ours.
+        // Facts from the caller replace ours.
         metadata.extend(self.metadata);
         let mut shared =
             Shared::new(self.memory_limit, self.rank, self.sample).with_filter(self.filter);
@@ -395,7 +395,7 @@ fn is_recording(path: &Path) -> bool {
 
 /// The moment from which the session counts, in ticks and by the wall clock.
 ///
-/// A program may be interrupted between the two reads: of a few pairs the closest counts.
+/// A program may be interrupted between the two reads, so the closest of a few pairs is used.
 fn anchor(clock: &mut Clock) -> (u64, u128) {
     let mut pair = || {
         let before = clock.now();

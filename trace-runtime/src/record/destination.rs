@@ -6,10 +6,10 @@ use crate::model::{TraceError, TraceStore};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// The file that a session writes at its end, and what was there when the session started.
+/// The file that a session writes at its end, and the identity of the file that was there when the session started.
 ///
-/// Several processes may have one name: ranks of a job, two runs at once. Each file is written whole.
-/// The first process to end has the name; the others add their rank or process to it.
+/// Several processes may have the same file name: ranks of a job, two runs at once. Each file is complete.
+/// The first process to end gets the name; the others add their rank or process number to it.
 #[derive(Debug)]
 pub(super) struct Destination {
     file: OutputFile,
@@ -18,9 +18,9 @@ pub(super) struct Destination {
 
 #[derive(Debug)]
 struct Written {
-    /// The file that was there before this session, or that it wrote itself; none if there was no file.
+    /// The file that was there before this session, or that it wrote itself; `None` if there was no file.
     before: Option<FileIdentity>,
-    /// Where this session has written, if another process has the name.
+    /// The file that this session has written, if another process has the name.
     elsewhere: Option<OutputFile>,
 }
 
@@ -33,8 +33,8 @@ impl Destination {
         Destination { file, written }
     }
 
-    /// Writes the trace, over what this session has written before. Returns the path if it is not the one that was
-    /// asked for.
+    /// Writes the trace, over the file that this session has written before. Returns the path if it is not the requested
+    /// one.
     pub(super) fn write(
         &self,
         trace: &TraceStore,

@@ -4,7 +4,7 @@ use crate::model::{MemoryEvent, TraceStore, TraceView as _};
 use std::collections::HashMap;
 use trace_core::__engine::memory::Reported;
 
-/// Adds what was reported to the trace.
+/// Adds the reported allocations and frees to the trace.
 pub(super) fn add_to(store: &mut TraceStore, reported: &[Reported], rank: Option<u32>) {
     if reported.is_empty() {
         return;

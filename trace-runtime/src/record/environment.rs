@@ -1,4 +1,4 @@
-//! Sessions that the environment asks for.
+//! Sessions that environment variables request.
 
 use super::builder::SessionBuilder;
 use super::error::SessionError;
@@ -18,7 +18,7 @@ const SCHEDULE: &str = "OPTRACE_SCHEDULE";
 const ON_SIGNAL: &str = "OPTRACE_ON_SIGNAL";
 /// The variables in which launchers of distributed jobs put a process's rank and the number of processes.
 ///
-/// `mpirun` inside a Slurm job sets its own and has those of Slurm too: the launcher nearest to the process comes first.
+/// Inside a Slurm job, `mpirun` sets its own variables and those of Slurm are set too, so Slurm comes last.
 /// `OMPI_UNIVERSE_SIZE` is the number of slots, not of processes.
 const RANKS: [(&str, &str); 5] = [
     ("RANK", "WORLD_SIZE"),
@@ -28,7 +28,7 @@ const RANKS: [(&str, &str); 5] = [
     ("SLURM_PROCID", "SLURM_NTASKS"),
 ];
 
-/// The session that the environment asked for, or none: the result of [`Session::from_env`].
+/// The session that the environment requested, or none: the result of [`Session::from_env`].
 ///
 /// Keep it until the end of the program. Dropping it ends the recording and writes the file.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ const RANKS: [(&str, &str); 5] = [
 pub struct EnvSession(Option<Session>);
 
 impl EnvSession {
-    /// Whether the environment asked for a session.
+    /// True if the environment requested a session.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }
@@ -54,15 +54,15 @@ impl EnvSession {
 }
 
 impl Session {
-    /// Starts a session if the environment asks for one, so that a program can be traced without a
-    /// change to it:
+    /// Starts a session if the environment requests one, so that a program can be traced without
+    /// changing it:
     ///
     /// | variable | meaning |
     /// |---|---|
     /// | `OPTRACE` | the file to write, in the format of its ending; unset or empty: no session |
     /// | `OPTRACE_MEMORY_LIMIT` | bytes, or with a suffix `K`, `M`, `G`: see [`SessionBuilder::memory_limit`] |
-    /// | `OPTRACE_SAMPLE` | record one in so many executions of each op: see [`SessionBuilder::sample`] |
-    /// | `OPTRACE_SAMPLE_ALLOCATIONS` | bytes, or `512K`, on average between two blocks that are recorded: see [`SessionBuilder::sample_allocations`] |
+    /// | `OPTRACE_SAMPLE` | record one in this many executions of each op: see [`SessionBuilder::sample`] |
+    /// | `OPTRACE_SAMPLE_ALLOCATIONS` | average bytes per recorded block of the heap, such as `512K`: see [`SessionBuilder::sample_allocations`] |
     /// | `OPTRACE_FILTER` | which ops to record, as `Linear::*,!*::norm,module=net::layers,min=5us`: see [`Filter`] |
     /// | `OPTRACE_SCHEDULE` | which steps to keep, as `wait=1,warm_up=1,active=3,repeat=1`: see [`Schedule`] |
     /// | `OPTRACE_ON_SIGNAL` | `write` to write the file when SIGINT or SIGTERM ends the program: see [`SessionBuilder::output_on_signal`] |
@@ -176,7 +176,7 @@ impl SessionBuilder {
     /// Takes the [rank](Self::rank) and the [number of processes](Self::world_size) from the variables of the program
     /// that launched this one: torchrun (`RANK`, `WORLD_SIZE`), Open MPI (`OMPI_COMM_WORLD_RANK`, `…_SIZE`), MPICH and
     /// others with PMI (`PMI_RANK`, `PMI_SIZE`), MVAPICH (`MV2_COMM_WORLD_RANK`, `…_SIZE`) and Slurm (`SLURM_PROCID`,
-    /// `SLURM_NTASKS`). The first of them that is set counts. Without any, the session has no rank.
+    /// `SLURM_NTASKS`). The first of them that is set counts. If none is set, the session has no rank.
     ///
     /// ```
     /// let session = trace_runtime::Session::builder().rank_from_env()?.start()?;

@@ -3,7 +3,7 @@
 use crate::model::{TraceError, TraceStore};
 use std::fmt;
 
-/// Why a session could not start, or why its trace could not be written.
+/// The error of starting a session or of writing its trace.
 ///
 /// Match on [`kind`](Self::kind) to handle some cases; print the error for a person.
 ///
@@ -121,7 +121,7 @@ impl fmt::Display for SessionError {
 impl std::error::Error for SessionError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.cause {
-            // Their texts are this error's text, so the cause is one level below.
+            // This error has the text of its cause, so its source is the source of that cause.
             Cause::Output(error) | Cause::Write(error) => error.source(),
             Cause::AlreadyRunning | Cause::Environment { .. } => None,
         }

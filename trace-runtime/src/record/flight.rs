@@ -1,9 +1,10 @@
-//! The settings of a flight recorder: how much is kept, and when it is dumped.
+//! The settings of a flight recorder: the amount of ops that it keeps, and when it dumps them.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How much a [flight recorder](super::SessionBuilder::keep_last) keeps: so many bytes, or the ops of so much time.
+/// The ops that a [flight recorder](super::SessionBuilder::keep_last) keeps: those that fit into a number of bytes, or those
+/// of the last seconds.
 ///
 /// ```
 /// use std::time::Duration;
@@ -17,9 +18,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeepLast {
-    /// So many bytes of memory: some 40,000 ops per MiB.
+    /// The ops that fit into this many bytes: about 40,000 per MiB.
     Bytes(usize),
-    /// The ops that ended in so much time, as far as they fit into the
+    /// The ops that ended within this time, as far as they fit into the
     /// [buffer](super::SessionBuilder::stream_buffer).
     For(Duration),
 }
@@ -36,7 +37,7 @@ impl From<Duration> for KeepLast {
     }
 }
 
-/// When a flight recorder dumps what it has.
+/// The events at which a flight recorder dumps its ops.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Triggers {
     /// The file, in which `{n}` is the number of the dump.

@@ -1,4 +1,4 @@
-//! The heap in a session: what `TracedAlloc` recorded becomes memory events and contexts of the trace.
+//! The heap in a session: turns the records of `TracedAlloc` into memory events and contexts of the trace.
 
 use crate::model::wire::metadata::{MEMORY_CONTEXTS, MEMORY_SAMPLED, MEMORY_UNRECORDED};
 use crate::model::{MemoryContext, MemoryEvent, TraceStore};
@@ -25,7 +25,7 @@ pub(super) fn finish(running: &Running) -> Option<HeapRecord> {
 /// The device that heap memory is shown on.
 const HOST: &str = "cpu";
 
-/// Adds what was recorded to the trace.
+/// Adds the heap to the trace.
 pub(super) fn add_to(store: &mut TraceStore, record: &HeapRecord, rank: Option<u32>) {
     let contexts = contexts(store, record);
     if let Ok(text) = serde_json::to_string(&contexts) {

@@ -33,8 +33,7 @@ impl LiveTrace {
         *self.stale.get_mut() = self.shown.take();
     }
 
-    /// The trace, brought up to date with the entries that `since` returns for the number of those
-    /// already there.
+    /// The trace, updated with new entries: `since` gets the number of entries so far, and returns those after them.
     pub(super) fn get(
         &self,
         since: impl FnOnce(usize) -> Vec<RecordedTraceEntry>,
@@ -49,7 +48,7 @@ impl LiveTrace {
     }
 }
 
-/// An op ends after its children and goes before them; they no longer count on their own.
+/// Inserts an op before its children, which ended earlier. Their time is no longer added to the total.
 fn insert(trace: &mut RecordedExecutionTrace, entry: RecordedTraceEntry) {
     let at = trace
         .entries

@@ -1,4 +1,4 @@
-//! In place of `stream` where it is not available: every recording to a file is refused.
+//! Replaces `stream` on systems and in builds without it: every recording to a file is an error.
 
 use super::flight::{KeepLast, Triggers};
 use crate::model::{TraceError, TraceErrorKind, TraceStore};
@@ -11,7 +11,7 @@ use trace_core::__engine::storage::Storage;
 
 pub(super) const DEFAULT_RING: usize = 0;
 
-/// Where and how a session would record into a ring.
+/// The settings of a recording into a ring, which are an error here.
 #[derive(Debug, Clone)]
 pub(super) struct StreamSettings {
     pub(super) path: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(super) fn forked_from() -> Option<u32> {
 
 pub(super) fn watch_forks() {}
 
-/// There is none.
+/// Has no values.
 #[derive(Debug)]
 pub(super) struct OnSignal(Infallible);
 
@@ -52,7 +52,7 @@ impl OnSignal {
     }
 }
 
-/// There is none.
+/// Has no values.
 #[derive(Debug)]
 pub(super) struct Stream(Infallible);
 

@@ -1,4 +1,4 @@
-//! The recorder of one thread, as users hold it.
+//! The public recorder of one thread.
 
 use super::live_trace::LiveTrace;
 use super::session::panics;
@@ -13,13 +13,13 @@ use trace_core::__engine::state;
 
 /// Records the ops of one thread.
 ///
-/// There are two ways to use one. On its own, [`new`](Self::new) to [`finish`](Self::finish), it
-/// records the ops that its methods begin and end. The recorder that `#[traced_op]` uses on each thread is reached
-/// with [`with_recorder`](crate::with_recorder), and what it records belongs to the session.
+/// There are two ways to use one. A recorder from [`new`](Self::new) records the ops that its methods begin and end, and
+/// [`finish`](Self::finish) returns them. [`with_recorder`](crate::with_recorder) gives access to the recorder that
+/// `#[traced_op]` uses on a thread; its ops belong to the session.
 ///
 /// Ops opened by [`begin_op`](Self::begin_op) are flat: the next `begin_op` ends them. Ops opened by
 /// [`begin_nested`](Self::begin_nested) stay open until they are ended, and whatever begins in
-/// between is inside of them. The two mix: `begin_op` ends the innermost op only if `begin_op` opened
+/// between is inside them. The two mix: `begin_op` ends the innermost op only if `begin_op` opened
 /// it, and never one that `#[traced_op]` or `begin_nested` opened.
 ///
 /// ```
@@ -68,7 +68,7 @@ impl TraceRecorder {
 
     /// Ends the innermost op with the shapes of its inputs and its output. Does nothing when no op is
     /// open that `begin_op` or [`begin_nested`](Self::begin_nested) opened, or when a function with
-    /// `#[traced_op]` runs inside of it.
+    /// `#[traced_op]` runs inside it.
     #[allow(
         clippy::needless_pass_by_value,
         reason = "the signature is part of the contract"
@@ -84,18 +84,18 @@ impl TraceRecorder {
         self.changing().end_op();
     }
 
-    /// Begins an op inside of the innermost open one, which stays open.
+    /// Begins an op inside the innermost open one, which stays open.
     pub fn begin_nested(&mut self, operation: impl Into<String>) {
         self.changing().begin_nested(operation);
     }
 
     /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
-    /// left open inside of it. Does nothing when there is none.
+    /// left open inside it. Does nothing when there is none.
     pub fn end_nested(&mut self) {
         self.changing().end_nested();
     }
 
-    /// Runs `body` as an op of its own; what it begins is inside of it.
+    /// Runs `body` as an op. Ops that it begins are inside this op.
     pub fn scope<R>(
         &mut self,
         operation: impl Into<String>,
@@ -109,8 +109,7 @@ impl TraceRecorder {
         result
     }
 
-    /// The trace so far, without ops that are open. Costs nothing when nothing has changed since
-    /// the last call, and otherwise only what is new.
+    /// The trace so far, without open ops. Its cost is proportional to the number of ops that ended since the last call.
     pub fn current_trace(&self) -> &RecordedExecutionTrace {
         self.live.get(|covered| {
             let Some(recorded) = self.recorder.rows_since(covered) else {
@@ -128,7 +127,7 @@ impl TraceRecorder {
         finish(self.recorder)
     }
 
-    /// The recorder, to change it: the trace of [`current_trace`](Self::current_trace) is out of date then.
+    /// The recorder, for a change. Invalidates the trace of [`current_trace`](Self::current_trace).
     fn changing(&mut self) -> &mut Recorder {
         self.live.invalidate();
         &mut self.recorder

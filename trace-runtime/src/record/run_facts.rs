@@ -40,7 +40,7 @@ pub(super) fn facts(clock: &Clock) -> HashMap<String, String> {
     facts
 }
 
-/// The facts that need a look at files, and do not change while the process runs.
+/// The facts that are read from files and do not change while the process runs.
 fn fixed_facts() -> &'static [(String, String)] {
     static FACTS: OnceLock<Vec<(String, String)>> = OnceLock::new();
     FACTS.get_or_init(|| {
@@ -52,7 +52,7 @@ fn fixed_facts() -> &'static [(String, String)] {
     })
 }
 
-/// The processor's name, where the system has it in a file.
+/// The processor's name, if the system has a file with it.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;

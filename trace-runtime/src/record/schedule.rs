@@ -1,4 +1,4 @@
-//! Which steps of a loop are recorded.
+//! Selects the steps of a loop that are recorded.
 
 /// The steps of a loop that a session keeps: it waits, warms up, records, and repeats. [`Session::step`] ends a step.
 ///
@@ -50,7 +50,7 @@ impl Schedule {
         self
     }
 
-    /// Number of cycles; afterwards nothing is recorded. 0, or not set: without end.
+    /// Number of cycles; afterwards nothing is recorded. 0, the default, repeats without end.
     pub const fn repeat(mut self, cycles: usize) -> Schedule {
         self.repeat = cycles;
         self

@@ -29,11 +29,11 @@ use trace_core::__engine::state::{self, Running};
 /// A recording of every thread of the process, from [`start`](Self::start) to
 /// [`finish`](Self::finish).
 ///
-/// There is one at a time; a second start is an error. `finish` gathers what every thread has
-/// recorded, whether it is running, parked or gone, without stopping it. An op that is still running
-/// on another thread by then is not part of the trace. One that [`TraceRecorder`](crate::TraceRecorder) keeps open on the
-/// finishing thread is, as [`Outcome::Unfinished`](crate::Outcome::Unfinished); functions with `#[traced_op]` that are
-/// running there, and async ops, are counted in the trace's `still_running`.
+/// There is one at a time; a second start is an error. `finish` gathers the ops of every thread, whether the thread is
+/// running, parked or gone, without stopping it. An op that is still running on another thread is not part of the trace.
+/// On the thread that calls `finish`, open ops of a [`TraceRecorder`](crate::TraceRecorder) are entries with
+/// [`Outcome::Unfinished`](crate::Outcome::Unfinished). Functions with `#[traced_op]` that are running there, and async
+/// ops, are counted in the trace's `still_running`.
 ///
 /// ```
 /// use trace_runtime::{Session, traced_op};
@@ -94,7 +94,7 @@ impl Session {
         Session::builder().start()
     }
 
-    /// A session with settings of its own.
+    /// The settings of a new session; [`SessionBuilder::start`] starts it.
     pub fn builder() -> SessionBuilder {
         SessionBuilder::default()
     }
@@ -166,7 +166,7 @@ impl Session {
 
     /// Nanoseconds since the session began, on the clock of the trace: an op that begins now has this start.
     ///
-    /// Ranks that exchange it can be [lined up](crate::TraceStore::merge) to less than a microsecond.
+    /// Ranks that exchange it can be [aligned](crate::TraceStore::merge) to less than a microsecond.
     pub fn elapsed_ns(&self) -> u64 {
         let mut clock = self.running.clock.clone();
         let now = clock.now();
@@ -195,14 +195,14 @@ impl Session {
         self.schedule.phase_of(self.step)
     }
 
-    /// Whether ops are kept now: not while [paused](Self::pause), and with a schedule only in its active steps.
+    /// True if ops are kept now: not while [paused](Self::pause), and with a schedule only in its active steps.
     pub fn is_active(&self) -> bool {
         !self.is_paused && self.phase() == Phase::Active
     }
 
     /// Stops recording until [`resume`](Self::resume), on all threads. Ops that have ended are kept.
     ///
-    /// An op that is running now is recorded when it ends. Steps and the schedule go on.
+    /// An op that is running now is recorded when it ends. Steps and the schedule continue.
     pub fn pause(&mut self) {
         self.is_paused = true;
         self.enter_phase();
@@ -230,7 +230,7 @@ impl Session {
         }
     }
 
-    /// A copy of what has been recorded so far; recording goes on.
+    /// A copy of the trace so far; recording continues.
     ///
     /// A session that [streams](SessionBuilder::stream_to) reads its file. If that fails, the trace is empty and has
     /// the reason in its metadata under `write_error`.
@@ -246,7 +246,7 @@ impl Session {
         )
     }
 
-    /// Writes what has been recorded so far to a file, in the format of its ending; recording goes on.
+    /// Writes the trace so far to a file, in the format of its ending; recording continues.
     ///
     /// With [`keep_last`](SessionBuilder::keep_last) these are the last ops. `.optrace` needs that, or
     /// [`stream_to`](SessionBuilder::stream_to). The file is written under another name and renamed when it is
@@ -281,7 +281,7 @@ impl Session {
         store
     }
 
-    /// Ends recording and returns the trace in its compact form, or the reason why its file could not be written.
+    /// Ends recording and returns the trace in its compact form, or an error if its file could not be written.
     ///
     /// # Errors
     ///
@@ -293,7 +293,7 @@ impl Session {
         }
     }
 
-    /// Whether this is a copy of the session in a forked child, which has no part in it.
+    /// True if this is a copy of the session in a forked child, which does not take part in it.
     fn is_in_fork(&self) -> bool {
         self.pid != std::process::id()
     }
@@ -303,7 +303,7 @@ impl Session {
     }
 }
 
-/// A copy of what a session on the heap has recorded so far.
+/// A copy of the trace so far of a session whose rows are on the heap.
 pub(super) fn gather(
     running: &Running,
     facts: &HashMap<String, String>,
@@ -314,7 +314,7 @@ pub(super) fn gather(
     let (rows, interner, metadata) = state::undisturbed(|| {
         let logs = shared.logs();
         let rows = logs.iter().map(|log| log.copy()).collect();
-        // After the rows: it has every signature that they name.
+        // Copied after the rows, so that it has every signature that they name.
         let interner = shared.signatures.copy();
         let metadata = describe(shared, &logs, facts, steps, unreachable_before);
         (rows, interner, metadata)
@@ -369,8 +369,8 @@ fn empty_because(error: &TraceError) -> TraceStore {
 
 /// Records the ops that `body` runs on this thread, and nothing else.
 ///
-/// Independent of sessions and of other threads: two threads may each record at once, and what is
-/// recorded here is not part of a session that runs around it.
+/// Independent of sessions and of other threads: two threads may record at the same time, and these ops are not part of a
+/// session that is running.
 ///
 /// ```
 /// use trace_runtime::{record, traced_op};
@@ -392,7 +392,7 @@ pub fn record<R>(body: impl FnOnce() -> R) -> (R, RecordedExecutionTrace) {
     (result, trace)
 }
 
-/// The metadata of an otherwise empty trace if the attribute leaves functions as written.
+/// The metadata of an otherwise empty trace in a build in which the attribute does nothing.
 pub(super) fn compiled_out() -> Option<(String, String)> {
     cfg!(not(feature = "enabled"))
         .then(|| (keys::TRACING.to_owned(), keys::COMPILED_OUT.to_owned()))

@@ -1,4 +1,5 @@
-//! What the output of a session needs when a signal ends the process: the session itself belongs to another thread.
+//! The data that is needed to write the output of a session when a signal ends the process. The session itself belongs to
+//! another thread.
 
 use super::destination::Destination;
 use super::session::{gather, report_loss, report_other_path};
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace_core::__engine::state::Running;
 
-/// A session's own data in a form that another thread can write.
+/// A session's data in a form that another thread can write.
 #[derive(Debug)]
 pub(super) struct SignalOutput {
     pub(super) running: Running,
@@ -22,12 +23,12 @@ pub(super) struct SignalOutput {
 }
 
 impl SignalOutput {
-    /// The facts and steps of the session, which its owner keeps up to date.
+    /// The facts and steps of the session, which the session keeps up to date.
     pub(super) fn notes(&self) -> MutexGuard<'_, (HashMap<String, String>, StepMarks)> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what has been recorded so far.
+    /// Writes the trace so far.
     pub(super) fn write(&self) {
         let written = self
             .trace()

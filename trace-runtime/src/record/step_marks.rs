@@ -3,7 +3,7 @@
 use crate::model::TraceStep;
 use crate::model::ticks::TickScale;
 
-/// Steps past this many are not kept: 24 MB.
+/// The most steps that are kept: 24 MB.
 const MOST_STEPS: usize = 1_000_000;
 
 /// The steps of a loop, each from one mark to the next.
@@ -47,7 +47,7 @@ impl StepMarks {
         kept.then_some((number, start, now))
     }
 
-    /// How many steps were not kept because there were too many.
+    /// Number of steps that were not kept because there were too many.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -1,4 +1,4 @@
-//! The headline of a report, and notes that limit what its figures mean.
+//! The headline of a report, and notes on the limits of its figures.
 
 use super::Report;
 use super::names::{fit, printable};
@@ -57,7 +57,7 @@ pub(super) fn device_name(device: &DeviceActivity) -> String {
     }
 }
 
-/// How many entries, ops, threads and ranks, and how much time.
+/// Number of entries, ops, threads and ranks, and the time that they took.
 pub(super) fn overview(report: &Report) -> String {
     let mut parts = vec![
         entries(report.entries as u64),
@@ -79,7 +79,7 @@ pub(super) fn overview(report: &Report) -> String {
     text
 }
 
-/// Which steps a report is about, and how the clocks of its ranks were lined up.
+/// The steps that a report is about, and how the clocks of its ranks were aligned.
 pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
     let clock = metadata.get(keys::MERGE_CLOCK).map(|how| {
         let unsure = if how.contains("own start") {
@@ -95,7 +95,7 @@ pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
     clock.into_iter().chain(steps).collect()
 }
 
-/// One line for a trace without live memory: what is missing in it.
+/// A line for a trace without live memory: the data that it lacks.
 pub const FREES_MISSING: &str = "live memory is not shown: the trace has no frees (the allocator `TracedAlloc` records them, torch.profiler with `profile_memory=True`)";
 
 /// Facts that a reader needs before trusting the figures.
@@ -139,7 +139,7 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
     notes
 }
 
-/// A note on steps whose device work ran on after them.
+/// A note on steps whose device work ended after them.
 pub(super) fn host_runs_ahead(overrun_ns: u64) -> Option<String> {
     (overrun_ns > 0).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! The tables about devices: what they did, and why they were idle.
+//! The tables about devices: their busy time, and the causes of their idle time.
 
 use super::Report;
 use super::answer::{device_name, waiting_devices};
@@ -61,8 +61,8 @@ pub(super) fn devices(report: &Report, limit: usize) -> Table {
     )
 }
 
-/// Which of several devices has more to do than the mean. Communication is busy while it waits, so that
-/// where there is any, the device that the others wait for shows in its computing.
+/// The device that is busy for longer than the mean. If devices communicate, their computing time is compared:
+/// communication counts as busy while it waits for the slowest device.
 fn uneven(devices: &[&DeviceActivity]) -> Option<String> {
     let longest = |does: &str, figure: fn(&DeviceActivity) -> u64| {
         let most = devices.iter().rev().max_by_key(|one| figure(one))?;
@@ -85,7 +85,7 @@ fn uneven(devices: &[&DeviceActivity]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Why each accelerator was idle between its first start and its last end; the causes add up.
+/// The causes of the idle time of each accelerator between its first start and its last end; they add up.
 pub(super) fn idle(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let columns = vec![
         Column::name("device"),

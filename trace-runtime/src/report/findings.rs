@@ -22,7 +22,7 @@ pub(super) fn title(report: &Report) -> String {
     format!("Findings, as shares of {whole} {of}")
 }
 
-/// A line for each finding and one with what to try, up to `rows` findings; empty without any.
+/// Two lines for each finding, the fact and the advice, up to `rows` findings; empty if there are none.
 pub(super) fn text(report: &Report, rows: usize, width: usize) -> String {
     let mut text = String::new();
     for (finding, of_this) in grouped(report).into_iter().take(rows) {
@@ -53,7 +53,7 @@ fn share_of(finding: &Finding) -> String {
     percent(finding.share)
 }
 
-/// A list item for each finding, up to `rows`; empty without any.
+/// A list item for each finding, up to `rows`; empty if there are none.
 pub(super) fn markdown(report: &Report, rows: usize) -> String {
     let mut text = String::new();
     for (finding, of_this) in grouped(report).into_iter().take(rows) {
@@ -69,7 +69,7 @@ pub(super) fn markdown(report: &Report, rows: usize) -> String {
     text
 }
 
-/// All findings, those that are part of another one right after it and with words that connect them.
+/// All findings. Those that are part of another one come right after it, with words that connect them.
 fn grouped(report: &Report) -> Vec<(&Finding, &'static str)> {
     let list = &report.findings.list;
     let is_within = |inner: &Finding, outer: &Finding| {

@@ -1,7 +1,7 @@
 //! A trace as a report: a headline, the findings, then tables.
 //!
 //! The same [`Report`] is written as text for a terminal, as Markdown, as JSON and as CSV. Nothing here
-//! prints, asks for a terminal's width or knows about environment variables: that is the caller's part.
+//! prints, finds out a terminal's width or reads environment variables: the caller does that.
 
 mod answer;
 mod device_sections;
@@ -67,49 +67,49 @@ use std::fmt;
 pub struct Report {
     /// The headline: the sentences of the first findings.
     pub answer: String,
-    /// What costs time, ranked by what could be won. The answer is made of the first ones.
+    /// The causes of lost time, those with the largest possible saving first. The answer is made of the first ones.
     pub findings: Findings,
-    /// Facts that limit what the figures mean: dropped entries, compiled-out tracing.
+    /// Limits of the figures: dropped entries, compiled-out tracing.
     pub notes: Vec<String>,
     /// Number of entries.
     pub entries: usize,
     /// Number of threads with entries.
     pub threads: usize,
-    /// Number of ranks; 0 where ranks are unknown.
+    /// Number of ranks; 0 if ranks are unknown.
     pub ranks: usize,
     /// Time spent in ops: every op's self time added up.
     pub total_ns: u64,
     /// From the first start to the last end.
     pub span_ns: u64,
-    /// Entries that were not kept for lack of memory.
+    /// Entries that were dropped because memory ran out.
     pub dropped: u64,
     /// Entries that sampling left out.
     pub sampled_out: u64,
-    /// Cost of recording one op in nanoseconds, where measured.
+    /// Cost of recording one op in nanoseconds, if measured.
     pub overhead_ns: Option<u64>,
     /// A row for each op.
     pub ops: Vec<OpRow>,
     /// A row for each op and input shapes.
     pub shapes: Vec<OpRow>,
-    /// Time by category of work: of the accelerators where there are any, else of the host.
+    /// Time by category of work: of the accelerators if there are any, else of the host.
     pub categories: Vec<CategoryTime>,
     /// Device time whose launch is unknown, so that no host op has it.
     pub unattributed_device_ns: u64,
-    /// The choice of ops that the tables were cut to, if any.
+    /// The filter of the tables, if there is one.
     pub filter: Option<OpFilter>,
-    /// The steps of the program's loop; empty where it marked none.
+    /// The steps of the program's loop; empty if it marked none.
     pub steps: StepTable,
     /// The work of each rank in each step; empty without several ranks and steps.
     pub rank_steps: Heatmap,
-    /// What each device did.
+    /// The busy and idle time of each device.
     pub activity: Activity,
-    /// Why each accelerator was idle; the causes of a device add up to its idle time.
+    /// The causes of the idle time of each accelerator; they add up to its idle time.
     pub idle: Vec<DeviceIdle>,
     /// Collectives across ranks.
     pub collectives: Vec<Collective>,
     /// The longest chain of work.
     pub critical_path: CriticalPath,
-    /// Live memory of each device whose frees are recorded; curves are thinned out to some hundred points.
+    /// Live memory of each device whose frees are recorded; curves are reduced to a few hundred points.
     pub memory: Vec<LiveMemory>,
     /// Heap memory by op and input shapes, if the program used `TracedAlloc`.
     pub heap: Vec<HeapRow>,
@@ -122,7 +122,7 @@ pub struct Report {
     pub outcomes: Vec<OpOutcomes>,
     /// Ops too short to trust.
     pub untrusted: Vec<UntrustedOp>,
-    /// The machine's peaks, where known.
+    /// The machine's peaks, if known.
     pub peaks: Option<MachinePeaks>,
     /// Ops against those peaks.
     pub roofline: Vec<RooflinePoint>,
@@ -165,7 +165,7 @@ json_struct!(Report {
     ],
 });
 
-/// Whether tracing was compiled out of the program.
+/// True if tracing was compiled out of the program.
 fn is_compiled_out<T: TraceView + ?Sized>(trace: &T) -> bool {
     let tracing = trace.metadata().get(keys::TRACING);
     tracing.is_some_and(|value| value == keys::COMPILED_OUT)
@@ -180,7 +180,7 @@ impl Report {
         Report::with_model(trace, |_| ()).0
     }
 
-    /// Analyses a trace, and lends its causal model to `ask`, so that it is built once.
+    /// Analyses a trace, and passes its causal model to `ask`, so that it is built once.
     pub(crate) fn with_model<'a, T: TraceView + ?Sized, R>(
         trace: &'a T,
         ask: impl FnOnce(&CausalModel<'a, T>) -> R,
@@ -344,20 +344,20 @@ impl fmt::Display for Report {
 }
 
 impl RecordedExecutionTrace {
-    /// Where time, memory and waiting went.
+    /// Analyses the trace: where time and memory went, and what waited for what.
     pub fn report(&self) -> Report {
         Report::of(self)
     }
 }
 
 impl TraceStore {
-    /// Where time, memory and waiting went.
+    /// Analyses the trace: where time and memory went, and what waited for what.
     pub fn report(&self) -> Report {
         Report::of(self)
     }
 }
 
-/// The work of each rank in each step, where there are several of both.
+/// The work of each rank in each step, if there are several of both.
 fn rank_steps<T: TraceView + ?Sized>(
     model: &CausalModel<'_, T>,
     ranks: usize,
@@ -393,7 +393,7 @@ fn thinned_out(mut memory: Vec<LiveMemory>) -> Vec<LiveMemory> {
     memory
 }
 
-/// Keeps the highest point of each of a few hundred stretches, and the last point.
+/// Keeps the highest point of each of a few hundred intervals, and the last point.
 fn thin_out(curve: &mut Vec<(i64, u64)>) {
     if curve.len() <= CURVE_POINTS {
         return;
@@ -415,7 +415,7 @@ fn thin_out(curve: &mut Vec<(i64, u64)>) {
     *curve = thin;
 }
 
-/// Notes that the metadata of a trace gives: what was not recorded, and how the recording ended.
+/// Notes from the metadata of a trace: parts that were not recorded, and how the recording ended.
 fn notes_of_metadata(metadata: &HashMap<String, String>) -> impl Iterator<Item = String> {
     let recorded = unrecorded::notes(metadata)
         .into_iter()

@@ -5,15 +5,15 @@ use super::names::printable;
 use crate::analyze::OpRow;
 use crate::model::json_struct::json_struct;
 
-/// The rows that a report was cut to by [`Report::filtered_by`], and the time of all rows.
+/// The filter of [`Report::filtered_by`], and the time of all rows before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct OpFilter {
-    /// What the names match.
+    /// The pattern that names must match.
     pub pattern: String,
-    /// Self time of all ops on accelerators, also of those left out; shares refer to it.
+    /// Self time of all ops on accelerators, including those left out; shares refer to it.
     pub device_self_ns: u64,
-    /// Self time of all ops on the host, also of those left out; shares refer to it.
+    /// Self time of all ops on the host, including those left out; shares refer to it.
     pub host_self_ns: u64,
 }
 
@@ -23,7 +23,7 @@ json_struct!(OpFilter {
 });
 
 impl OpFilter {
-    /// The time that shares of rows on accelerators or on the host refer to.
+    /// The whole of the shares: the self time of all ops on accelerators, or of all ops on the host.
     pub(super) fn whole_ns(&self, accelerator: bool) -> u64 {
         if accelerator {
             self.device_self_ns
@@ -67,7 +67,7 @@ impl Report {
     }
 }
 
-/// Whether a name contains the parts of the pattern in their order, in any case.
+/// True if a name contains the parts of the pattern in their order, in any case.
 fn matches(pattern: &str, name: &str) -> bool {
     let name = name.to_lowercase();
     let mut rest = name.as_str();
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_contained_in_any_case_and_a_star_stands_for_anything() {
+    fn a_pattern_is_contained_in_any_case_and_a_star_matches_anything() {
         for (pattern, name, expected) in [
             ("mm", "aten::MM", true),
             ("ADDMM", "aten::addmm", true),

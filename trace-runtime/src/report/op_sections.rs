@@ -8,7 +8,7 @@ use super::table::{Column, Table};
 use crate::analyze::{OpRow, ShortNames};
 use crate::units::{bytes, count, duration, percent, rate, shapes, unless_zero};
 
-/// A table of the ops, or two where some ran on devices and others on the host.
+/// A table of the ops, or two if some ran on devices and others on the host.
 pub(super) fn by_op(report: &Report, names: &ShortNames, limit: usize) -> Vec<Table> {
     on_devices_and_host("By op", &report.ops, report.filter.as_ref(), names, limit)
 }
@@ -57,7 +57,7 @@ fn on_devices_and_host(
         .collect()
 }
 
-/// Shares refer to `whole_ns`, or to the rows where that is not given.
+/// Shares refer to `whole_ns`, or to the sum of the rows if that is `None`.
 fn ops(
     title: &str,
     rows: &[&OpRow],

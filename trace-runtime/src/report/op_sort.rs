@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OpSort {
-    /// Time spent in no op inside of it, without waiting.
+    /// Time that was spent neither in ops inside it nor waiting.
     #[default]
     SelfTime,
     /// Time spent in it.
@@ -62,7 +62,7 @@ impl OpSort {
         OpSort::Name,
     ];
 
-    /// The name of the column, as a command line has it.
+    /// The name of the column on a command line.
     pub const fn name(self) -> &'static str {
         match self {
             OpSort::SelfTime => "self",

@@ -5,7 +5,7 @@ use crate::model::wire::metadata::PANICKED_PREFIX;
 use crate::units::count;
 use std::collections::{BTreeMap, HashMap};
 
-/// One note per op and option, by the metadata of a trace.
+/// One note per op and option, from the metadata of a trace.
 pub(super) fn notes(metadata: &HashMap<String, String>) -> Vec<String> {
     let panicked: BTreeMap<&str, &str> = metadata
         .iter()

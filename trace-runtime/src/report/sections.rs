@@ -1,4 +1,4 @@
-//! The tables of a report: which there are, and those that are not about single ops.
+//! The list of the tables of a report, and the tables that are not about single ops.
 
 use super::Report;
 use super::device_sections::{devices, idle};
@@ -110,7 +110,7 @@ fn collectives(report: &Report, names: &ShortNames, limit: usize) -> Table {
 
 fn critical_path(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let path = &report.critical_path;
-    // On one thread the path is everything, in the order of the first table.
+    // On one thread the path has all ops, as the first table does.
     if report.threads < 2 {
         return Table::default();
     }

@@ -66,8 +66,8 @@ pub(super) fn steps(report: &Report, limit: usize) -> Table {
 /// Characters for the steps, at most.
 const SHADES: usize = 40;
 
-/// A row for each rank: how much it worked in each step, compared with the others. If there are too many ranks, those
-/// with the most work.
+/// A row for each rank: its work in each step, compared with the others. If there are too many ranks, those with the most
+/// work are shown.
 pub(super) fn ranks_by_step(report: &Report, limit: usize) -> Table {
     let map = &report.rank_steps;
     if map.steps.len() < 2 {
@@ -98,7 +98,7 @@ pub(super) fn ranks_by_step(report: &Report, limit: usize) -> Table {
     cut(table, limit)
 }
 
-/// What took longer in the slowest step, where that differs from the mean by more than the spread.
+/// The ops that took longer in the slowest step, if that step differs from the mean by more than the spread.
 pub(super) fn slowest_step(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let table = &report.steps;
     let Some(slowest) = table.slowest.map(|index| &table.steps[index]) else {

@@ -16,6 +16,7 @@ pub enum Align {
 
 /// A column of a [`Table`].
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Column {
     /// Its header.
     pub title: &'static str,
@@ -51,6 +52,7 @@ pub type Cell = String;
 
 /// Rows and columns with a title.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Table {
     /// Its title, on a line above it; may be empty.
     pub title: String,
@@ -71,6 +73,31 @@ const NARROW_NAME: usize = 16;
 const NARROWEST_NAME: usize = 8;
 
 impl Table {
+    /// A table without a footer. Each row has a cell for every column.
+    pub fn new(title: impl Into<String>, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Table {
+        Table {
+            title: title.into(),
+            columns,
+            rows,
+            footer: None,
+            footnote: None,
+        }
+    }
+
+    /// Sets the line below it.
+    #[must_use]
+    pub fn with_footer(mut self, footer: impl Into<Option<String>>) -> Table {
+        self.footer = footer.into();
+        self
+    }
+
+    /// Sets a line below it that explains the column with this title. It is left out with that column.
+    #[must_use]
+    pub fn with_footnote(mut self, footnote: impl Into<Option<(&'static str, String)>>) -> Table {
+        self.footnote = footnote.into();
+        self
+    }
+
     /// The table as text of at most `width` columns. If it does not fit, columns are left out by their rank, then
     /// the first column is cut, then more columns are left out from the right. At least the first remains.
     /// Different names stay different when they are cut.

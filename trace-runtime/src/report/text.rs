@@ -4,7 +4,7 @@ use super::Report;
 use super::names::{char_width, display_width};
 use std::fmt::Write as _;
 
-/// Whether text carries colours.
+/// Selects whether text has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Colour {
     /// Plain text: files, pipes, `NO_COLOR`.
@@ -14,8 +14,16 @@ pub enum Colour {
     On,
 }
 
-/// How a report is laid out for a terminal.
+/// The layout of a report for a terminal: [`Default`] is 80 columns and 12 rows a table, without colours.
+///
+/// ```
+/// use trace_runtime::report::TextStyle;
+///
+/// let style = TextStyle::default().with_width(120).with_rows(30);
+/// assert_eq!((style.width, style.rows), (120, 30));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TextStyle {
     /// Columns of the terminal. Tables leave out columns to fit; fewer than 20 count as 20.
     pub width: usize,
@@ -35,6 +43,29 @@ impl Default for TextStyle {
             colour: Colour::Off,
             rows: 12,
         }
+    }
+}
+
+impl TextStyle {
+    /// Sets the columns of the terminal.
+    #[must_use]
+    pub fn with_width(mut self, columns: usize) -> TextStyle {
+        self.width = columns;
+        self
+    }
+
+    /// Sets whether to use colours.
+    #[must_use]
+    pub fn with_colour(mut self, colour: Colour) -> TextStyle {
+        self.colour = colour;
+        self
+    }
+
+    /// Sets the most rows of a table.
+    #[must_use]
+    pub fn with_rows(mut self, rows: usize) -> TextStyle {
+        self.rows = rows;
+        self
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a program was doing when its recording ended without being finished, and what is missing from it.
+//! The ops that were running when a recording ended without being finished, and notes on its missing parts.
 
 use super::{duration, printable, prose, shapes};
 use crate::model::wire::metadata as keys;
@@ -6,12 +6,12 @@ use crate::model::{EntryView, Outcome, TraceView};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// Threads that are named.
+/// Number of threads that are named.
 const MOST_THREADS: usize = 4;
-/// Ops around the innermost one that are named.
+/// Number of callers of the innermost op that are named.
 const MOST_CALLERS: usize = 3;
 
-/// One sentence for each thread that had open ops: which op it was in, for how long, and who called it.
+/// One sentence for each thread that had open ops: the op it was in, for how long, and its callers.
 pub(super) fn lead<T: TraceView + ?Sized>(trace: &T) -> Option<String> {
     if !trace.metadata().contains_key(keys::UNFINISHED) {
         return None;
@@ -69,7 +69,7 @@ fn sentence<T: TraceView + ?Sized>(trace: &T, view: &EntryView<'_>) -> String {
     text
 }
 
-/// Notes about a recording that is not whole.
+/// Notes about a recording that is incomplete.
 pub(super) fn notes(metadata: &HashMap<String, String>) -> Vec<String> {
     let note = |key: &str, text: fn(&str) -> String| {
         metadata.get(key).map(|value| text(&printable(value)))

@@ -16,7 +16,7 @@ const SUPPORTED: [(&str, &str); 5] = [
     ("faer", "`faer` for faer 0.24"),
 ];
 
-/// One note per library whose tensors are missing, by the metadata of a trace.
+/// One note per library whose tensors are missing, from the metadata of a trace.
 pub(super) fn notes(metadata: &HashMap<String, String>) -> Vec<String> {
     let libraries: BTreeMap<&str, &str> = metadata
         .iter()

@@ -1,4 +1,4 @@
-//! `TracedAlloc` while a session records, where blocks are freed outside of the op that allocated them.
+//! `TracedAlloc` while a session records, where blocks are freed outside the op that allocated them.
 use std::alloc::System;
 use trace_peers_heap::{Block, allocate, free};
 use trace_runtime::{Session, TracedAlloc, traced_op};

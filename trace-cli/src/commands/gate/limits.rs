@@ -1,4 +1,4 @@
-//! When a change is too much.
+//! The limits above which a change fails.
 
 use crate::args::share;
 use trace_runtime::analyze::{Design, DiffSettings, Gate};
@@ -26,11 +26,11 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn gate(&self) -> Gate {
-        Gate {
-            total: self.fail_over,
-            min_change_ns: self.min_change,
-            op: self.fail_op_over,
-        }
+        let mut gate = Gate::new();
+        gate.total = self.fail_over;
+        gate.min_change_ns = self.min_change;
+        gate.op = self.fail_op_over;
+        gate
     }
 
     pub(crate) fn are_set(&self) -> bool {
@@ -40,14 +40,15 @@ impl Limits {
     /// A limit below `--same-within` lowers it: a change that fails is not called the same.
     pub(crate) fn settings(&self, design: Design) -> DiffSettings {
         let limits = [self.fail_over, self.fail_op_over];
-        DiffSettings {
-            threshold: limits
-                .into_iter()
-                .flatten()
-                .fold(self.same_within, f64::min),
-            min_weight: self.min_weight,
-            design,
-        }
+        DiffSettings::default()
+            .with_threshold(
+                limits
+                    .into_iter()
+                    .flatten()
+                    .fold(self.same_within, f64::min),
+            )
+            .with_min_weight(self.min_weight)
+            .with_design(design)
     }
 }
 

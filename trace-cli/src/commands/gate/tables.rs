@@ -3,7 +3,7 @@
 use trace_runtime::analyze::{DiffRow, Evidence, TraceDiff};
 use trace_runtime::report::{Column, Table, duration, percent, printable, shapes};
 
-/// What the change of the total is made of, for people.
+/// The parts of the change of the total, for people.
 pub(super) fn changes(found: &TraceDiff, limit: usize) -> Table {
     let rows = found.rows.iter().filter(|row| row.self_ns != (0, 0));
     let rows: Vec<&DiffRow> = rows.collect();
@@ -23,9 +23,7 @@ pub(super) fn changes(found: &TraceDiff, limit: usize) -> Table {
     };
     let more = rows.len().saturating_sub(limit);
     let rest: i64 = rows.iter().skip(limit).map(|row| row.change_ns).sum();
-    Table {
-        title: format!("change of the total by op, per {}", found.method.per),
-        columns: vec![
+    Table::new(format!("change of the total by op, per {}", found.method.per), vec![
             Column::name("op"),
             Column::number("change", 0),
             Column::number("more calls", 1),
@@ -36,15 +34,11 @@ pub(super) fn changes(found: &TraceDiff, limit: usize) -> Table {
             Column::number("before", 2),
             Column::number("after", 2),
             Column::number("count", 4),
-        ],
-        rows: rows.iter().take(limit).map(row).collect(),
-        footer: (more > 0).then(|| format!("and {more} more: {}", time(rest))),
-        footnote: Some((
+        ], rows.iter().take(limit).map(row).collect()).with_footer((more > 0).then(|| format!("and {more} more: {}", time(rest)))).with_footnote(Some((
             "quiet",
             "quiet: change of calls × the mean of the faster half of the calls, which other programs rarely disturb"
                 .to_owned(),
-        )),
-    }
+        )))
 }
 
 /// The verdicts on single calls that are not `same` or `noise`.
@@ -151,12 +145,12 @@ pub(super) fn figures(found: &TraceDiff) -> Table {
         "p_quiet",
         "p_calls",
     ];
-    Table {
-        columns: names
+    Table::new(
+        "",
+        names
             .into_iter()
             .map(|name| Column::number(name, 0))
             .collect(),
-        rows: found.rows.iter().map(row).collect(),
-        ..Table::default()
-    }
+        found.rows.iter().map(row).collect(),
+    )
 }

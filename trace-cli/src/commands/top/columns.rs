@@ -1,4 +1,4 @@
-//! The columns of the table: their titles, what is in them, and how they sort.
+//! The columns of the table: their titles, cells and order.
 
 use super::sample::{OpSample, Sample};
 use std::cmp::Ordering;
@@ -92,7 +92,7 @@ impl FromStr for SortBy {
     }
 }
 
-/// The time of an execution, those that are open included.
+/// The mean time of an execution, including open ones.
 fn mean_ns(row: &OpSample) -> u64 {
     row.op.total_ns / (row.op.calls + row.op.open).max(1)
 }
@@ -122,7 +122,7 @@ pub(super) fn cells(row: &OpSample) -> [String; 10] {
     ]
 }
 
-/// The columns, with those that a narrow table leaves out first having the largest rank.
+/// The columns. Those with the largest rank are left out first in a narrow table.
 pub(super) fn columns() -> Vec<Column> {
     let ranks = [0, 0, 2, 1, 0, 3, 5, 6, 4];
     let numbers = SortBy::ALL.into_iter().zip(ranks);
@@ -133,15 +133,15 @@ pub(super) fn columns() -> Vec<Column> {
 /// The ops as text.
 pub(super) fn table(sample: &Sample, rows: usize) -> Table {
     let shown = sample.ops.len().min(rows);
-    Table {
-        columns: columns(),
-        rows: sample.ops[..shown]
+    Table::new(
+        "",
+        columns(),
+        sample.ops[..shown]
             .iter()
             .map(|row| cells(row).to_vec())
             .collect(),
-        footer: crate::commands::more(sample.ops.len(), shown, "ops"),
-        ..Table::default()
-    }
+    )
+    .with_footer(crate::commands::more(sample.ops.len(), shown, "ops"))
 }
 
 /// The ops as numbers.
@@ -157,11 +157,12 @@ pub(super) fn figures(sample: &Sample) -> Table {
         "open",
     ];
     let names = [Column::name("operation")].into_iter();
-    Table {
-        columns: names
+    Table::new(
+        "",
+        names
             .chain(titles.map(|title| Column::number(title, 0)))
             .collect(),
-        rows: sample
+        sample
             .ops
             .iter()
             .map(
@@ -184,22 +185,17 @@ pub(super) fn figures(sample: &Sample) -> Table {
                 },
             )
             .collect(),
-        ..Table::default()
-    }
+    )
 }
 
-/// What each thread is doing.
+/// The open ops of each thread.
 pub(super) fn threads(sample: &Sample) -> Option<Table> {
     let rows: Vec<Vec<String>> = sample
         .threads
         .iter()
         .map(|thread| vec![thread_line(thread)])
         .collect();
-    (!rows.is_empty()).then(|| Table {
-        columns: vec![Column::name("now running")],
-        rows,
-        ..Table::default()
-    })
+    (!rows.is_empty()).then(|| Table::new("", vec![Column::name("now running")], rows))
 }
 
 /// A thread and its open ops in one line: `main: block › mlp › matmul [64×32]·[32×16], for 1.20 s`.

@@ -1,9 +1,9 @@
-//! What the keys do.
+//! The keys and their effects.
 
 use super::columns::SortBy;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// What the user has chosen.
+/// The user's choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Choices {
     pub(super) sort: SortBy,

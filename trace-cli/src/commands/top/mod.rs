@@ -93,7 +93,7 @@ fn once(args: &TopArgs, sampler: &mut Sampler) -> Result<(), Failure> {
     })
 }
 
-/// Reads what was recorded so far. A program that records faster than this reads does not keep it from ending.
+/// Reads everything that was recorded before the call. Returns even if the program records faster than this reads.
 fn read_to_end(sampler: &mut Sampler) -> Result<Sample, TraceError> {
     const LONGEST: Duration = Duration::from_secs(60);
     let start = Instant::now();

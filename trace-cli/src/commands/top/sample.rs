@@ -9,7 +9,7 @@ use trace_runtime::TraceError;
 use trace_runtime::read::{FollowState, Follower, LiveOp, OpenThread};
 use trace_runtime::report::{bytes, count, duration, prose};
 
-/// A process gives a sign of life every 10 ms; one without a sign for so long is stopped, or gone.
+/// A process writes the time every 10 ms. One that has not written for this long is stopped, or gone.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Takes samples of a recording.
@@ -22,11 +22,11 @@ pub(in crate::commands) struct Sampler {
     heard: (u64, Instant),
 }
 
-/// What the process that records is doing.
+/// The state of the process that records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Life {
     Recording,
-    /// No sign of life for so long.
+    /// It has not written for this long.
     Silent(Duration),
     /// The process does not exist any more.
     Gone,
@@ -84,7 +84,7 @@ impl Sampler {
         self.began = Instant::now();
     }
 
-    /// Reads what is new, for a tenth of a second at most.
+    /// Reads new rows, for a tenth of a second at most.
     pub(in crate::commands) fn take(&mut self) -> Result<Sample, TraceError> {
         let start = Instant::now();
         let mut state = self.follower.update()?;
@@ -175,7 +175,7 @@ impl Sample {
             count(self.ended_per_s as u64),
         );
         for (number, what) in [
-            (self.dropped, "not recorded for want of room"),
+            (self.dropped, "not recorded: no room"),
             (self.lost, "lost in damaged records"),
         ] {
             if number > 0 {

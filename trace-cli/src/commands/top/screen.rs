@@ -13,7 +13,7 @@ use trace_runtime::report::display_width;
 /// Columns that a name has at least, before columns of numbers are left out.
 const NAME: u16 = 16;
 const GAP: u16 = 2;
-/// Lines for what threads are doing: at most a third of the screen.
+/// The open ops of threads take at most this part of the screen: a third.
 const THREADS: u16 = 3;
 
 pub(super) fn draw(frame: &mut Frame<'_>, name: &str, sample: &Sample, choices: &mut Choices) {
@@ -41,7 +41,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, name: &str, sample: &Sample, choices: 
         .collect();
     frame.render_widget(Paragraph::new(lines), now);
     let state = if choices.is_paused {
-        "paused, p goes on"
+        "paused, p resumes"
     } else {
         "p pauses"
     };
@@ -113,7 +113,7 @@ fn draw_ops(frame: &mut Frame<'_>, area: Rect, sample: &Sample, choices: &mut Ch
     frame.render_widget(table, area);
 }
 
-/// Sorting is a choice of the screen: the sample comes in the order of the recording.
+/// Sorts the ops of a sample, which come in the order of the recording.
 pub(super) fn sorted(mut sample: Sample, by: SortBy) -> Sample {
     sample.sort(by);
     sample
@@ -178,10 +178,7 @@ mod tests {
             lines[1].contains("process 77") && lines[1].contains("5,030 ops"),
             "{lines:?}"
         );
-        assert!(
-            lines[1].contains("3 not recorded for want of room"),
-            "{lines:?}"
-        );
+        assert!(lines[1].contains("3 not recorded: no room"), "{lines:?}");
         assert!(
             lines[2].contains("calls/s") && lines[2].contains("waiting"),
             "{lines:?}"

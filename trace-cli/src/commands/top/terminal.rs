@@ -1,4 +1,4 @@
-//! The terminal: entered, left as it was however the command ends, and the loop in between.
+//! The terminal: enters its second screen, runs the loop, and restores the terminal however the command ends.
 
 use super::columns::SortBy;
 use super::keys::{Choices, Next};
@@ -16,7 +16,7 @@ use std::io::{self, Stdout};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-/// How long a signal waits at most.
+/// The longest time until a signal is handled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Shows samples until the user quits or a signal arrives.
@@ -31,7 +31,7 @@ pub(super) fn run(
         let mut screen = Screen::enter().map_err(|error| failed(&error))?;
         show(&mut screen.terminal, sampler, name, every, sort, &signals)?
     };
-    // After the terminal is as it was: the status of this process is that of the signal.
+    // After the terminal was restored: the status of this process is that of the signal.
     signal.map_or(Ok(()), |signal| {
         signals::end_by(signal).map_err(|error| failed(&error))
     })
@@ -89,7 +89,7 @@ fn show(
     }
 }
 
-/// The terminal in its second screen, without echo. Dropping it leaves both.
+/// The terminal in its second screen and without echo. Dropping it restores the terminal.
 struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
@@ -134,7 +134,7 @@ mod signals {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// The latest signal that asks this process to end.
+    /// The latest signal that requests this process to end.
     pub(super) struct Signals(Arc<AtomicUsize>);
 
     impl Signals {

@@ -1,4 +1,4 @@
-//! The log of changes: when how much of each context's memory came and went.
+//! The log of changes: when memory was allocated and freed, how much, and in which context.
 //!
 //! A thread logs a change once its live memory has moved by a threshold since it logged last. The threshold is a share
 //! of the session's peak, so the curve has the same precision for small and large programs, and grows when there are
@@ -20,9 +20,9 @@ pub struct Change {
 
 /// The least change that is logged.
 const FINEST: u64 = 4 << 10;
-/// The threshold is the session's peak shifted by so much: 0.2 %.
+/// The threshold is the session's peak, shifted right by this many bits: 0.2 %.
 const SHARE_BITS: u32 = 9;
-/// The threshold doubles after every so many changes past the first.
+/// After the first `COARSER_AFTER` changes, the threshold doubles with each further `COARSER_AFTER`.
 const COARSER_AFTER: u64 = 1 << 17;
 
 /// The changes of all threads of a session.

@@ -24,7 +24,7 @@ pub struct Counts {
     pub inside_allocations: u64,
     /// Bytes of those that were freed before the execution that allocated them ended.
     pub temporary: u64,
-    /// The most that one execution held at one moment of what was allocated inside, less what its thread freed.
+    /// The most bytes allocated inside one execution and live at one moment, less what its thread freed.
     pub peak: u64,
 }
 
@@ -41,7 +41,7 @@ impl Counts {
     }
 }
 
-/// Written by one thread, read by any. What changes with every block is in the first cache line.
+/// Written by one thread, read by any. The counters that change with every block are in the first cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct ContextCounters {
@@ -49,9 +49,9 @@ pub(super) struct ContextCounters {
     allocations: AtomicU64,
     freed: AtomicU64,
     frees: AtomicU64,
-    /// In the list of contexts that changed since the log was last written.
+    /// 1 if the context is in the list of those that changed since the log was last written.
     is_listed: AtomicU64,
-    /// What the log of changes has: allocated less freed.
+    /// Allocated less freed bytes, as of the log of changes.
     logged: AtomicU64,
     calls: AtomicU64,
     inside: AtomicU64,
@@ -108,7 +108,7 @@ impl ContextCounters {
         add(&self.calls, 1);
     }
 
-    /// What happened inside an execution of the op, or inside one poll of it.
+    /// Counts the memory that was allocated inside an execution of the op, or inside one poll of it.
     pub(super) fn count_inside(&self, inside: u64, allocations: u64, temporary: u64, peak: u64) {
         add(&self.inside, inside);
         add(&self.inside_allocations, allocations);
@@ -188,7 +188,7 @@ impl Counters {
         }
     }
 
-    /// None if the thread has none for this context yet.
+    /// `None` if the thread has none for this context yet.
     #[inline]
     pub(super) fn get(&self, context: u16) -> Option<&ContextCounters> {
         let context = usize::from(context);

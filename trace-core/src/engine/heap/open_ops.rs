@@ -11,16 +11,16 @@ use crate::engine::recorder::OpId;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-/// An op that is open, or what is outside of all ops.
+/// An open op, or the time outside all ops.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenOp {
     pub(super) context: u16,
-    /// An execution ends with it. False for an op of another thread or task, and outside of ops.
+    /// True if leaving it ends an execution. False for an op of another thread or task, and outside ops.
     is_execution: bool,
     /// The recorder's op, and its place among the open ones.
     id: OpId,
     index: u32,
-    /// Counts the ops of the slot.
+    /// Position among the ops of the slot.
     pub(super) number: u32,
     net_before: i64,
     highest: i64,
@@ -47,10 +47,10 @@ pub(super) const NO_OP: OpenOp = OpenOp {
     blocks_before: 0,
 };
 
-/// How an op of the recorder takes part.
+/// An op of the recorder that memory is charged to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Entered {
-    /// The signature of the op and its inputs; none if there was no memory for it.
+    /// The signature of the op and its inputs; `None` if there was no memory for it.
     Op(Option<u32>),
     /// The context of an op of another thread or task.
     Adopted(u16),
@@ -86,7 +86,7 @@ pub(crate) fn enter(index: usize, id: OpId, op: Entered) {
     });
 }
 
-/// Leaves the ops at this place among the recorder's open ones and inside of it, if they have been entered.
+/// Leaves the ops at this place among the recorder's open ones and inside it, if they have been entered.
 pub(crate) fn leave(index: usize) {
     with_slot(
         |heap, slot| {
@@ -113,7 +113,7 @@ pub(crate) fn context() -> u16 {
     with_slot(|heap, _| heap.innermost.get().context).unwrap_or(OUTSIDE)
 }
 
-/// The context of an op inside of the innermost one, without entering it.
+/// The context of an op inside the innermost one, without entering it.
 pub(crate) fn context_of(signature: u32) -> u16 {
     let context = with_slot(|heap, slot| {
         let parent = heap.innermost.get().context;
@@ -172,7 +172,7 @@ impl ThreadHeap {
         true
     }
 
-    /// The innermost op with what happened since it became the innermost.
+    /// The innermost op, with the allocations since it became the innermost.
     fn settled(&self) -> OpenOp {
         let mut op = self.innermost.get();
         let (allocated, blocks) = self.counters.get().allocated();

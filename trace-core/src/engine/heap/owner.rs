@@ -12,13 +12,13 @@ pub(crate) struct Owner(u64);
 
 pub(super) const FIRST_TAG: u64 = 1;
 
-/// Tells recordings apart in the owners of blocks: 1 to 15, and again.
+/// Distinguishes recordings in the owners of blocks: counts from 1 to 15, then again from 1.
 pub(super) fn tag_of(recording: u32) -> u64 {
     u64::from((recording & !SAMPLED) % 15) + FIRST_TAG
 }
 
 impl Owner {
-    /// Of no block.
+    /// The owner of no block.
     pub(super) const NONE: Owner = Owner(0);
 
     pub(super) fn new(tag: u64, slot: u16, op: u32, context: u16) -> Owner {
@@ -46,7 +46,7 @@ impl Owner {
         word.store(self.0, Ordering::Relaxed);
     }
 
-    /// Moves the owner out of a word. None if there is none.
+    /// Moves the owner out of a word. `None` if there is none.
     #[inline]
     pub(super) fn take(word: &AtomicU64) -> Option<Owner> {
         let owner = Owner(word.load(Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! Sampling: one block every so many bytes on average, at random, as jemalloc and Go do.
+//! Sampling: records one block per `every` bytes on average, at random, as jemalloc and Go do.
 //!
 //! Sample points are spread over the bytes that a thread allocates, with gaps that are exponentially distributed. A block
 //! is recorded if it has a point in it: with the probability `p = 1 - exp(-bytes / every)`. It then counts as
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The counts of a sampled recording are in parts of this size: a block may count as 1.58 blocks.
 pub(super) const PARTS: u64 = 1 << 10;
 
-/// What a block counts as.
+/// The bytes and blocks that a recorded block counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) bytes: u64,
@@ -19,12 +19,12 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    /// Of a block in a recording of all blocks.
+    /// The weight of a block in a recording of all blocks.
     pub(super) fn exact(bytes: u64) -> Weight {
         Weight { bytes, blocks: 1 }
     }
 
-    /// Of a block that was sampled; `every` is 0 in a recording of all blocks.
+    /// The weight of a sampled block; `every` is 0 in a recording of all blocks.
     pub(super) fn new(bytes: u64, every: u64) -> Weight {
         if every == 0 {
             return Weight::exact(bytes);
@@ -68,8 +68,8 @@ impl Random {
 
 const FILTER: usize = 1 << 16;
 
-/// How many sampled blocks are live at addresses that share an index. Most are 0, so that the free of a block that was not
-/// sampled is done after one load from a small table. A count that has reached its highest value stays there.
+/// Number of live sampled blocks per hash of their address. Most counts are 0, so freeing a block that was not sampled
+/// takes one load from a small table. A count that has reached its highest value stays there.
 static LIVE: [AtomicU8; FILTER] = [const { AtomicU8::new(0) }; FILTER];
 
 fn live(address: usize) -> &'static AtomicU8 {
@@ -77,7 +77,7 @@ fn live(address: usize) -> &'static AtomicU8 {
     &LIVE[(address >> 4) % FILTER]
 }
 
-/// Whether a block may have been sampled.
+/// True if a block may have been sampled.
 #[inline]
 pub(super) fn may_be_sampled(address: usize) -> bool {
     live(address).load(Ordering::Relaxed) != 0

@@ -18,7 +18,7 @@ pub(super) struct HeapSession {
     pub(super) clock: Clock,
     /// The only thread that is recorded, by its number.
     only: Option<u64>,
-    /// A block is recorded every so many bytes on average; 0 if all are.
+    /// Bytes per recorded block, on average; 0 if every block is recorded.
     sampled_every: u64,
 }
 
@@ -88,7 +88,7 @@ impl Slot {
     }
 }
 
-/// A slot for a thread that joins the recording; none if it is not recorded, or there are too many threads.
+/// A slot for a thread that joins the recording; `None` if it is not recorded, or there are too many threads.
 pub(super) fn slot_for(thread: u64) -> Option<&'static Slot> {
     let session = lock(&SESSION).clone()?;
     if !session.records(thread) {
@@ -121,7 +121,7 @@ pub(super) fn is_recorded(thread: u64) -> bool {
         .is_some_and(|session| session.records(thread))
 }
 
-/// A block is recorded every so many bytes on average; 0 if all are.
+/// Bytes per recorded block, on average; 0 if every block is recorded.
 pub(super) fn sampled_every() -> u64 {
     let session = lock(&SESSION);
     session.as_ref().map_or(0, |session| session.sampled_every)
@@ -136,8 +136,8 @@ pub(super) fn with_shared_slot(f: impl FnOnce(&'static Slot)) {
     }
 }
 
-/// Begins to record the heap: every block, or one every so many bytes on average if `sampled_every` is not 0. False, and
-/// nothing is recorded, if the program does not use `TracedAlloc`.
+/// Begins to record the heap: every block, or one block per `sampled_every` bytes on average if that is not 0. Returns false
+/// and records nothing if the program does not use `TracedAlloc`.
 pub fn begin(clock: &Clock, only: Option<u64>, sampled_every: u64) -> bool {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     thread::as_tracer(|| {
@@ -175,7 +175,7 @@ pub fn begin(clock: &Clock, only: Option<u64>, sampled_every: u64) -> bool {
     is_installed
 }
 
-/// What has been recorded so far of every block, over all contexts and threads. Exact while no other thread allocates.
+/// The counts so far, added up over all contexts and threads. Exact while no other thread allocates.
 pub fn totals() -> Counts {
     let mut sum = Counts::default();
     let Some(number) = lock(&SESSION).as_ref().map(|session| session.number) else {
@@ -190,7 +190,7 @@ pub fn totals() -> Counts {
     sum
 }
 
-/// What a session recorded of the heap.
+/// The heap as a session recorded it.
 #[derive(Debug, Default)]
 pub struct HeapRecord {
     /// The first has the number 3: see [`OUTSIDE`] and its neighbours.
@@ -201,11 +201,11 @@ pub struct HeapRecord {
     pub changes: Vec<Change>,
     /// Blocks that could not be recorded.
     pub unrecorded: u64,
-    /// The figures are estimates from a block every so many bytes on average; 0 if they are exact.
+    /// Bytes per recorded block, on average; the figures are estimates then. 0 if they are exact.
     pub sampled_every: u64,
 }
 
-/// Ends recording. None if the heap is not being recorded.
+/// Ends recording. `None` if the heap is not being recorded.
 pub fn finish() -> Option<HeapRecord> {
     thread::as_tracer(|| {
         let session = lock(&SESSION).take()?;

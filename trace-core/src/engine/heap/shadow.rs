@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 const REGION_BITS: u32 = 27;
 /// Words of blocks at multiples of 16. As many follow for odd multiples of 8.
 const HALF: usize = 1 << (REGION_BITS - 4);
-/// User space has addresses of at most 48 bits on the machines that have 64; larger ones are not recorded, and counted.
+/// On 64-bit machines, addresses of user space have at most 48 bits. Blocks at larger ones are counted, not recorded.
 const ADDRESS_BITS: u32 = if usize::BITS == 64 { 48 } else { usize::BITS };
 const REGIONS: usize = 1 << (ADDRESS_BITS - REGION_BITS);
 
@@ -29,7 +29,7 @@ type Region = [AtomicU64; 2 * HALF];
 /// Static, so that the common path loads one pointer and not two. The pages that are not used take no memory.
 static ROOT: [AtomicPtr<Region>; REGIONS] = [const { AtomicPtr::new(null_mut()) }; REGIONS];
 
-/// The word of the block at this address. None if there is no memory for it, or the address has no word.
+/// The word of the block at this address. `None` if there is no memory for it, or the address has no word.
 #[inline]
 pub(super) fn word_for(address: usize) -> Option<&'static AtomicU64> {
     match region(address) {
@@ -38,7 +38,7 @@ pub(super) fn word_for(address: usize) -> Option<&'static AtomicU64> {
     }
 }
 
-/// The same for the usual case: the block is at a multiple of 16 and its region has been used. None says nothing.
+/// The same for the usual case: the block is at a multiple of 16 and its region has been used. `None` does not mean that it has no word.
 #[inline]
 pub(super) fn usual_word(address: usize) -> Option<&'static AtomicU64> {
     let region = region(address)?;
@@ -116,7 +116,7 @@ pub(super) fn clear() {
         // SAFETY: as in `region`.
         if let Some(region) = unsafe { region.load(Ordering::Acquire).as_ref() } {
             for word in region {
-                // Writing only what is set leaves the other pages to the system.
+                // Pages in which no word is set are not written, so the system need not provide memory for them.
                 if word.load(Ordering::Relaxed) != 0 {
                     word.store(0, Ordering::Relaxed);
                 }

@@ -1,4 +1,5 @@
-//! What is not on the short path: a thread that joins, ops that have begun or ended, other owners, sampled blocks.
+//! The cases that the short path does not handle: a thread that joins, ops that have begun or ended, other owners, sampled
+//! blocks.
 
 use super::contexts::{OUTSIDE, TRACER};
 use super::owner::Owner;
@@ -10,7 +11,7 @@ use crate::engine::state::{self, ThisThread};
 use std::sync::atomic::Ordering;
 
 impl ThreadHeap {
-    /// Makes the ops that this module knows those of the thread's recorder. False if the recorder is in use.
+    /// Updates this module's list of open ops from the thread's recorder. False if the recorder is in use.
     fn look_at_ops(&self) -> bool {
         let _busy = self.busy();
         let mark = state::with_any(|recorder| {
@@ -50,7 +51,7 @@ impl ThreadHeap {
     #[inline(never)]
     pub(super) fn sample(&self, address: usize, bytes: u64) {
         if self.is_busy.get() {
-            // A point in the tracer's memory must not make the program's next block a certain sample.
+            // If the point was in the tracer's memory, the program's next block must not be sampled because of it.
             if self.until_sample.get() < 0 {
                 self.draw_gap();
             }
@@ -82,7 +83,8 @@ impl ThreadHeap {
         self.count_allocation(block);
     }
 
-    /// A block is freed that was allocated in another op, or on another thread, or this module has to look around.
+    /// Records a free that the short path cannot: the block was allocated in another op or on another thread, or ops have
+    /// begun or ended since.
     #[inline(never)]
     pub(super) fn freed_slowly(&self, block: Block, bytes: u64) {
         let owner = block.owner;

@@ -1,4 +1,4 @@
-//! One thread's side: what happens at each allocation and free.
+//! The work of one thread at each allocation and free.
 //!
 //! Most allocations take a short path: the thread has joined the recording, its recorder is not in use, and no op has
 //! begun or ended since the last one. Then the owner of the block and the counters are known, and all that the path
@@ -18,7 +18,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 
 thread_local! {
-    /// Without a destructor, which would be registered by an allocation: [`EXIT`] has it.
+    /// Has no destructor, because registering one allocates; [`EXIT`] has the destructor.
     static HEAP: ThreadHeap = const { ThreadHeap::new() };
     static EXIT: Exit = const { Exit };
 }
@@ -54,7 +54,7 @@ pub(super) struct ThreadHeap {
     pub(super) net: Cell<i64>,
     /// The highest `net` since the innermost op began.
     pub(super) highest: Cell<i64>,
-    /// The changes are logged when `net` is above this, or below the other.
+    /// Changes are logged when `net` is above `log_above` or below `log_below`.
     log_above: Cell<i64>,
     log_below: Cell<i64>,
     /// Bytes that were allocated inside the innermost op and freed.
@@ -62,7 +62,7 @@ pub(super) struct ThreadHeap {
     /// Bytes up to the next sample point, in a sampled recording.
     pub(super) until_sample: Cell<i64>,
     pub(super) sampled_every: Cell<u64>,
-    /// The value of [`ON`] for which blocks between two sample points are passed by; 0 if they must not.
+    /// The value of [`ON`] for which blocks without a sample point are skipped; 0 if no block may be skipped.
     passing: Cell<u32>,
     random: Cell<Random>,
     /// The value of [`ON`] when it joined.
@@ -71,13 +71,13 @@ pub(super) struct ThreadHeap {
     pub(super) is_busy: Cell<bool>,
     /// The thread has ended; destructors of other thread-locals may still run.
     is_over: Cell<bool>,
-    /// The thread is recorded without a slot of its own.
+    /// The thread has no slot of its own: it uses the one that such threads share.
     pub(super) shares_slot: Cell<bool>,
     pub(super) slot: Cell<Option<&'static Slot>>,
     pub(super) innermost: Cell<OpenOp>,
     /// The ops around the innermost one.
     pub(super) outer: RefCell<ManuallyDrop<Vec<OpenOp>>>,
-    /// The first op of `outer` that is one, by its number in the slot; blocks of earlier ops are temporary for none.
+    /// The number in the slot of the outermost op in `outer`. Blocks of earlier ops are not temporary for any open op.
     pub(super) outermost: Cell<u32>,
     /// Contexts that changed since the changes were logged.
     listed: [Cell<u16>; MAX_LISTED],
@@ -90,8 +90,8 @@ const MAX_LISTED: usize = 32;
 /// Counters that are never used: those of a thread without a slot.
 static NO_COUNTERS: ContextCounters = ContextCounters::new();
 
-/// This thread's heap. Not the parameter of a closure, as with `LocalKey::with`: that is not inlined, and what the closure
-/// captures goes through memory, some thirty instructions of the sixty that an allocation takes.
+/// This thread's heap. `LocalKey::with` would pass it to a closure, which is not inlined; the variables that the closure
+/// captures would go through memory, which costs about thirty of the sixty instructions of an allocation.
 #[inline]
 #[allow(unsafe_code, reason = "see below")]
 fn here(_on: &ThisThread) -> &ThreadHeap {
@@ -120,13 +120,13 @@ pub(crate) fn allocated(on: u32, address: usize, bytes: usize) {
     }
 }
 
-/// Whether a block that is about to be allocated is not recorded, because there is no sample point in it.
+/// True if a block that is about to be allocated has no sample point in it, so it is not recorded.
 #[inline]
 pub(crate) fn passes_by(on: u32, bytes: usize) -> bool {
     on & SAMPLED != 0 && here(&ThisThread::new()).passes_by(on, bytes as u64)
 }
 
-/// Whether a block was certainly not recorded, because it has not been sampled.
+/// True if a block was certainly not recorded, because it has not been sampled.
 #[inline]
 pub(crate) fn was_passed_by(on: u32, address: usize) -> bool {
     on & SAMPLED != 0 && !sampling::may_be_sampled(address)
@@ -139,7 +139,8 @@ pub(crate) struct Block {
     pub(super) address: usize,
 }
 
-/// Forgets a block that is about to be freed or moved, while its address is still its own. None if it was not recorded.
+/// Removes the record of a block before it is freed or moved: afterwards its address may belong to another block. `None` if
+/// it was not recorded.
 #[inline]
 pub(crate) fn take(address: usize) -> Option<Block> {
     let Some(word) = shadow::usual_word(address) else {
@@ -156,7 +157,7 @@ fn take_unusual(address: usize) -> Option<Block> {
     Some(Block { owner, address })
 }
 
-/// Takes [`take`] back: the block was not moved.
+/// Undoes [`take`]: the block was not moved.
 pub(crate) fn restore(block: Block) {
     if let Some(word) = shadow::word_of(block.address) {
         block.owner.store(word);
@@ -176,12 +177,12 @@ pub(crate) fn freed(on: u32, block: Block, bytes: usize) {
     }
 }
 
-/// Runs `f` on this thread's heap; none if the thread has no part in a recording of the heap.
+/// Runs `f` on this thread's heap. `None` if the thread does not take part in a recording of the heap.
 pub(super) fn with_slot<R>(f: impl FnOnce(&ThreadHeap, &'static Slot) -> R) -> Option<R> {
     HEAP.with(|heap| {
         let was_busy = heap.is_busy.get();
         let _busy = heap.busy();
-        // Not in the middle of a look at the recorder's ops, which goes on with the slot that it has.
+        // Not while the recorder's ops are being read: that code continues with the slot that it has.
         if !was_busy {
             heap.join_if_new();
         }
@@ -197,7 +198,7 @@ pub(super) fn as_tracer<R>(f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Whether the program's allocator calls this module. A recording must be on, and include this thread.
+/// True if the program's allocator calls this module. A recording must be on, and include this thread.
 pub(super) fn is_installed() -> bool {
     HEAP.with(|heap| {
         heap.join_if_new();
@@ -267,7 +268,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Whether the short path may be taken while [`ON`] has this value.
+    /// True if the short path may be taken while [`ON`] has this value.
     #[inline]
     fn is_current(&self, on: u32, thread: &ThisThread) -> bool {
         self.ready.get() == on && thread.local().mark() == Some(self.mark.get())

@@ -17,7 +17,7 @@ impl Recorder {
 
     /// Ends the innermost op with the shapes of its inputs and its output. Does nothing when no op is
     /// open that `begin_op` or [`begin_nested`](Self::begin_nested) opened, or when a function with
-    /// `#[traced_op]` runs inside of it.
+    /// `#[traced_op]` runs inside it.
     pub fn end_op_with_shapes(&mut self, input_shapes: &[Vec<usize>], output_shape: &[usize]) {
         self.end_frame(Outcome::Ok, |sink| {
             sink.begin_inputs();
@@ -35,13 +35,13 @@ impl Recorder {
         self.end_op_with_shapes(&[], &[]);
     }
 
-    /// Begins an op inside of the innermost open one, which stays open.
+    /// Begins an op inside the innermost open one, which stays open.
     pub fn begin_nested(&mut self, operation: impl Into<String>) {
         self.open_frame(operation.into(), OpenedBy::BeginNested);
     }
 
     /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
-    /// left open inside of it. Does nothing when there is none.
+    /// left open inside it. Does nothing when there is none.
     pub fn end_nested(&mut self) {
         let below = self.opened_by(self.open.len().wrapping_sub(1));
         if self.innermost() == Some(OpenedBy::BeginOp) && below == Some(OpenedBy::BeginNested) {
@@ -52,7 +52,7 @@ impl Recorder {
         }
     }
 
-    /// How many ops `begin_op` and `begin_nested` keep open.
+    /// Number of open ops that `begin_op` and `begin_nested` began.
     pub fn depth(&self) -> usize {
         let is_frame = |index: &usize| self.opened_by(*index).is_some();
         (1..=self.open.len()).filter(is_frame).count()
@@ -70,7 +70,7 @@ impl Recorder {
         }
     }
 
-    /// Ends what `begin_op` and `begin_nested` left open inside of an open op.
+    /// Ends what `begin_op` and `begin_nested` left open inside an open op.
     pub(super) fn end_frames_inside(&mut self, index: usize, outcome: Outcome) {
         while self.innermost_frame().is_some_and(|frame| frame > index) {
             self.end_innermost_frame(outcome);
@@ -81,7 +81,7 @@ impl Recorder {
         let Some(index) = self.innermost_frame() else {
             return;
         };
-        // Whatever a guard keeps open inside of it ends later, or never.
+        // Ops inside it that a guard keeps open end later, or never.
         self.suspend_inside(index);
         match self.innermost() {
             Some(OpenedBy::BeginOp) if outcome == Outcome::Ok => self.end_op(),

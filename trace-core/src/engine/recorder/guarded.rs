@@ -2,8 +2,8 @@
 //!
 //! An op takes the *short path* if it is like the one before it: its site is known, its tensors are those of its latest
 //! signature, and it has nothing but a row. The short path has no lock and no flag to put back: it is a leaf that only
-//! changes cells, except while tensors describe themselves. Everything else is on the long path, which is called as the
-//! last thing, so that the short path has no registers to save.
+//! changes cells, except while tensors describe themselves. Everything else is on the long path. It is a tail call, so
+//! that the short path has no registers to save.
 
 use super::open_ops::OpId;
 use super::{OpenedBy, Recorder, Unusual, take_extra};
@@ -18,7 +18,7 @@ use crate::engine::state;
 use crate::site_name::SiteName;
 use crate::{Outcome, PauseKind};
 
-/// What the short path of a begin finds about a site.
+/// The result of looking up a site on the short path.
 enum Look {
     Known(Latest),
     /// The session's filter leaves the op out.
@@ -70,7 +70,7 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
     }
 }
 
-/// Ends an op that a guard kept open, and the ops that were left open inside of it.
+/// Ends an op that a guard kept open, and the ops that were left open inside it.
 #[allow(
     clippy::inline_always,
     reason = "into the one function per list of types"
@@ -210,7 +210,7 @@ impl Recorder {
         Some(self.open_guarded())
     }
 
-    /// Begins an op with a label of its own, on a recorder on which ops may take the short path.
+    /// Begins an op that has the option `label`, on a recorder whose ops may take the short path.
     #[inline]
     fn begin_labelled(
         &mut self,
@@ -309,7 +309,7 @@ impl Recorder {
         }
     }
 
-    /// Ends the ops that code began by hand inside of an op, and returns the place of the op.
+    /// Ends the ops that code began by hand inside an op, and returns the place of the op.
     fn return_to(&mut self, id: OpId) -> Option<usize> {
         let index = self.open.find(id)?;
         self.end_frames_inside(index, Outcome::Ok);

@@ -1,10 +1,10 @@
-//! Which op memory is charged to, while a session records the heap.
+//! Finds the op that memory is charged to, while a session records the heap.
 
 use super::{OpId, Recorder};
 use crate::engine::heap::{self, Entered};
 use std::sync::atomic::Ordering;
 
-/// Stays the same as long as no op of a recorder begins or ends.
+/// Identifies the open ops of a recorder: it changes whenever an op begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     next_id: OpId,
@@ -12,7 +12,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Of no recorder.
+    /// The mark of no recorder.
     pub(crate) const NEVER: Mark = Mark {
         next_id: OpId::MAX,
         depth: u32::MAX,
@@ -28,16 +28,16 @@ impl Recorder {
         }
     }
 
-    /// Whether allocations are charged to the ops of this recorder.
+    /// True if allocations are charged to the ops of this recorder.
     fn has_heap(&self) -> bool {
         self.session()
             .is_some_and(|shared| shared.records_heap.load(Ordering::Relaxed))
     }
 
-    /// Charges what the thread allocates to the ops that are open now.
+    /// Charges the memory that the thread allocates to the ops that are open now.
     pub(crate) fn enter_heap(&mut self) {
         if self.is_its_own() {
-            // What it records is inside an op of the session's recorder, if that has one.
+            // Memory is charged to the ops of the session's recorder, not to those of a separate one.
             return;
         }
         if !self.has_heap() {
@@ -63,19 +63,19 @@ impl Recorder {
         } else {
             Entered::Adopted(op.at.get() as u16)
         };
-        // So that it ends on the long path, which leaves it.
+        // It ends on the long path, which also leaves it here.
         op.make_unusual();
         heap::enter(index, op.id(), entered);
     }
 
-    /// Ends charging memory to an open op and those inside of it.
+    /// Ends charging memory to an open op and those inside it.
     pub(super) fn leave_heap(&self, index: usize) {
         if self.has_heap() {
             heap::leave(index);
         }
     }
 
-    /// The context of a task that begins inside of the innermost op.
+    /// The context of a task that begins inside the innermost op.
     pub(crate) fn heap_context_of(&mut self, words: &[usize]) -> u16 {
         if !self.has_heap() {
             return heap::OUTSIDE;

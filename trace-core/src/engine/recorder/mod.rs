@@ -38,7 +38,7 @@ use suspended::Suspended;
 ///
 /// Ops opened by [`begin_op`](Self::begin_op) are flat: the next `begin_op` ends them. Ops opened by
 /// [`begin_nested`](Self::begin_nested) stay open until they are ended, and whatever begins in
-/// between is inside of them.
+/// between is inside them.
 #[derive(Debug)]
 pub struct Recorder {
     /// The value of `state::STATE` when the target was chosen.
@@ -48,10 +48,10 @@ pub struct Recorder {
     /// The id of the op that begins next.
     next_id: Cell<OpId>,
     open: OpenOps,
-    /// Of the open ops that have more to them than an [`OpenOp`].
+    /// The open ops that need more than an [`OpenOp`].
     unusual: Vec<Unusual>,
     suspended: Vec<Suspended>,
-    /// The op of another thread or task that the ops of this one are inside of.
+    /// The op of another thread or task that is the parent of this thread's outermost ops.
     link: Option<OpRef>,
     clock: Clock,
     target: Option<Box<Target>>,
@@ -72,7 +72,7 @@ struct Unusual {
     words: OpWords,
     has_extra: bool,
     opened_by: OpenedBy,
-    /// Its row is written, but an op inside of it is open.
+    /// Its row is written, but an op inside it is open.
     has_ended: bool,
 }
 
@@ -123,7 +123,7 @@ impl Recorder {
         }
     }
 
-    /// Makes this the recorder of a thread in a session, or of nothing.
+    /// Makes this the recorder of a thread in a session; with `None`, a recorder that records nothing.
     pub(crate) fn attach(&mut self, session: Option<state::Running>) {
         *self = Recorder {
             seen: self.seen,
@@ -139,7 +139,7 @@ impl Recorder {
         }
     }
 
-    /// Whether this recorder is part of that session.
+    /// True if this recorder is part of that session.
     pub fn is_of(&self, session: Option<&Arc<Shared>>) -> bool {
         match (self.session(), session) {
             (Some(ours), Some(session)) => Arc::ptr_eq(ours, session),
@@ -148,7 +148,7 @@ impl Recorder {
         }
     }
 
-    /// Whether it records for itself and not for a session.
+    /// True if it belongs to no session.
     pub(crate) fn is_its_own(&self) -> bool {
         self.target
             .as_ref()
@@ -169,7 +169,7 @@ impl Recorder {
         (self.next_id.get() >> 32) as u32
     }
 
-    /// A copy of this thread's rows past the first so many, in the order in which they ended.
+    /// A copy of this thread's rows after the first `covered`, in the order in which they ended.
     pub fn rows_since(&self, covered: usize) -> Option<Recorded> {
         let target = self.target.as_ref()?;
         Some(target.rows_since(covered, &self.clock))
@@ -205,7 +205,7 @@ impl Recorder {
         self.clock.now()
     }
 
-    /// For which value of `STATE` ops may take the short path; [`CLOSED`] if there is something that it does not know.
+    /// The value of `STATE` for which ops may take the short path; [`CLOSED`] if they must take the long one.
     pub(crate) fn phase(&self) -> u32 {
         let needs_extra = self.link.is_some() && self.open.innermost_step() == NO_PARENT;
         if self.is_plain() && !needs_extra {
@@ -215,7 +215,7 @@ impl Recorder {
         }
     }
 
-    /// Whether every op is recorded, and no more than its row, by a clock that the short path can read.
+    /// True if every op is recorded, and no more than its row, by a clock that the short path can read.
     fn is_plain(&self) -> bool {
         self.clock.is_shared()
             && self
@@ -224,7 +224,7 @@ impl Recorder {
                 .is_some_and(|target| !target.is_careful())
     }
 
-    /// How many ops have begun.
+    /// Number of ops that have begun.
     fn next_step(&self) -> u64 {
         u64::from(self.next_id.get() as u32)
     }
@@ -242,7 +242,7 @@ impl Recorder {
         Some(label.unwrap_or(scope))
     }
 
-    /// Lets the inputs of an op describe themselves; none if the op is not recorded.
+    /// Lets the inputs of an op describe themselves; `None` if the op is not recorded.
     fn begin_words(
         &mut self,
         site: Site<impl SiteName>,
@@ -336,7 +336,7 @@ impl Recorder {
         });
     }
 
-    /// How far an open op has been described.
+    /// The words of an open op that have been described so far.
     fn words_of(&self, index: usize) -> OpWords {
         let Some(op) = self.open.get(index) else {
             return OpWords::known(NOWHERE, 0);
@@ -362,7 +362,7 @@ impl Recorder {
         let words = self.words_of(index);
         self.sink.resume(words);
         if index < self.open.len() {
-            // It ends before the ops inside of it, whose words are above.
+            // It ends before the ops inside it, whose words are above.
             let words = self.sink.take_words();
             self.sink.set_top(self.words_below(NO_PARENT));
             self.sink.restore(&words);
@@ -401,7 +401,7 @@ impl Recorder {
         self.sink.set_top(self.words_below(NO_PARENT));
     }
 
-    /// Keeps an op that ended before one inside of it among the open ones, until that ends too.
+    /// Keeps an op that ended before one inside it among the open ones, until that ends too.
     #[cold]
     fn keep_ended(&mut self, index: usize, unusual: Option<usize>) {
         if let Some(at) = unusual {
@@ -422,7 +422,7 @@ impl Recorder {
         }
     }
 
-    /// Removes ops that ended before one inside of them, which is gone now.
+    /// Removes ops that ended before one inside them, which is gone now.
     fn pop_ended(&mut self) {
         while let Some(op) = self.open.get(self.open.len())
             && op.is_unusual()
@@ -492,7 +492,7 @@ fn first_id() -> Cell<OpId> {
     Cell::new(u64::from(state::new_generation()) << 32)
 }
 
-/// The number of the op of a site with a label, which the thread does not know, or not at first look.
+/// The number of the op of a site with a label, if [`Sites::at_first_look`] does not find it.
 #[cold]
 #[inline(never)]
 fn number_of_site(

@@ -10,13 +10,12 @@ pub(crate) type OpId = u64;
 
 /// Set in the id of an open op that does not end on the short path, so that it differs from the op's own.
 const UNUSUAL: u64 = 1 << 63;
-/// Levels before the first allocation for more.
+/// Levels that need no further allocation.
 const FIRST_LEVELS: usize = 32;
 
 /// One op that is open.
 ///
-/// This is all that is kept of an op between its begin and its end, in memory of the thread: what a recording needs
-/// to know of open ops after a crash can be read from here.
+/// This is everything that is stored of an op between its begin and its end, in memory of the thread.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenOp {
     /// Perhaps with [`UNUSUAL`].
@@ -35,13 +34,13 @@ impl OpenOp {
         self.id.get() & !UNUSUAL
     }
 
-    /// Counts the ops of the thread.
+    /// Position among the ops of the thread.
     #[inline]
     pub(crate) fn step(&self) -> u32 {
         self.id.get() as u32
     }
 
-    /// Whether it is an op, and not the end of another thread's or task's.
+    /// True for an op of this thread, false for the link to an op of another thread or task.
     pub(crate) fn is_op(&self) -> bool {
         self.step() != NO_PARENT
     }
@@ -55,13 +54,13 @@ impl OpenOp {
     }
 }
 
-/// The ops that are open. The first is not an op: it is around all of them.
+/// The open ops. The first element is not an op: it represents the time outside all ops.
 #[derive(Debug)]
 pub(crate) struct OpenOps {
     /// Index of the innermost op. With 32 bits, adding to it cannot overflow an index: one comparison is enough.
     innermost: Cell<u32>,
     ops: Vec<OpenOp>,
-    /// Where they are published, if the session outlives the process.
+    /// The slot in which they are published, if the recording is in a file.
     slot: Option<OpenSlot>,
 }
 
@@ -81,7 +80,7 @@ impl OpenOps {
         Some((self.ops.get(index as usize)?, index))
     }
 
-    /// Opens the op in the place of [`next`](Self::next). Its other fields are set by now.
+    /// Opens the op that [`next`](Self::next) returned. The caller has set its other fields.
     #[inline]
     pub(crate) fn open(&self, (op, index): (&OpenOp, u32), id: OpId) {
         op.id.set(id);
@@ -114,7 +113,8 @@ impl OpenOps {
         self.slot.is_some()
     }
 
-    /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, in its place in a row.
+    /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, at the bits that it has in a
+    /// row.
     #[inline]
     pub(crate) fn publish(&self, signature: u64) {
         if let Some(slot) = &self.slot {
@@ -149,12 +149,12 @@ impl OpenOps {
         self.innermost.get()
     }
 
-    /// How many ops are open.
+    /// Number of open ops.
     pub(crate) fn len(&self) -> usize {
         self.innermost.get() as usize
     }
 
-    /// By how many ops were open after it began; 0 is not an op.
+    /// The op at an index: the number of ops that were open after it began. Index 0 is not an op.
     pub(crate) fn get(&self, index: usize) -> Option<&OpenOp> {
         self.ops.get(index)
     }

@@ -1,14 +1,14 @@
-//! Ops that are open, but are not around the ops that begin now: a block that waits inside a future, for example.
+//! Open ops that are not parents of the ops that begin now: for example a block that waits inside a future.
 
 use super::{Ending, OpId, Recorder};
 use crate::Outcome;
 use crate::describe::Describe;
 use crate::engine::chunk::Steps;
 
-/// More of them are dropped, the oldest first, and counted: they may never end.
+/// Suspended ops that are kept: they may never end. If there are more, the oldest are dropped and counted.
 const MOST: usize = 1024;
 
-/// An op that ends after the op around it has ended, or has been left.
+/// An op that is still open although the op around it has ended or was left.
 #[derive(Debug)]
 pub(super) struct Suspended {
     id: OpId,
@@ -19,7 +19,7 @@ pub(super) struct Suspended {
 }
 
 impl Recorder {
-    /// Suspends the ops that are inside of an open op.
+    /// Suspends the ops that are inside an open op.
     pub(super) fn suspend_inside(&mut self, index: usize) {
         self.leave_heap(index + 1);
         while self.open.len() > index {

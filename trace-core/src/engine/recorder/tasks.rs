@@ -22,12 +22,12 @@ impl Recorder {
         }
     }
 
-    /// Puts `op` around what begins next; give the result to [`unlink`](Self::unlink).
+    /// Makes `op` the parent of the ops that begin next. Pass the result to [`unlink`](Self::unlink).
     pub(crate) fn link(&mut self, op: Option<OpRef>, heap_context: u16) -> Linked {
         let id = u64::from(self.generation()) << 32 | u64::from(NO_PARENT);
         self.put_open(id, |around| {
             around.make_unusual();
-            // It has no words, so the place for them is free.
+            // It has no words, so the field for them is free.
             around.at.set(usize::from(heap_context));
         });
         Linked {
@@ -45,12 +45,12 @@ impl Recorder {
         }
     }
 
-    /// The label of the scope that the thread is in; empty outside of all.
+    /// The label of the scope that the thread is in; empty outside all.
     pub(crate) fn label_path(&self) -> &str {
         self.labels.path(self.label)
     }
 
-    /// Enters the scope of a label; give the result to [`leave_label`](Self::leave_label).
+    /// Enters the scope of a label. Pass the result to [`leave_label`](Self::leave_label).
     pub(crate) fn enter_label(&mut self, text: &str) -> Option<LabelScope> {
         let target = self.target.as_ref()?;
         let label = self.labels.number(self.label, text, &target.shared().room);
@@ -73,7 +73,7 @@ impl Recorder {
         self.labels.exchange_sites(&mut self.sites, outer, label);
     }
 
-    /// Describes the inputs of a task that is not on this thread's stack; none when it is not recorded.
+    /// Describes the inputs of a task that is not on this thread's stack; `None` if it is not recorded.
     pub(crate) fn describe_task(
         &mut self,
         site: Site<impl SiteName>,
@@ -107,7 +107,7 @@ impl Recorder {
     }
 }
 
-/// The link before [`Recorder::link`], and where that is among the open ops.
+/// The link before [`Recorder::link`], and the index of the new one among the open ops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Linked {
     index: usize,
@@ -122,7 +122,7 @@ pub(crate) struct LabelScope {
     generation: u32,
 }
 
-/// A task that has run to its end, or been dropped before.
+/// A task that has run to its end, or was dropped before.
 pub(crate) struct EndedTask {
     pub(crate) start: u64,
     pub(crate) end: u64,

@@ -30,7 +30,7 @@ use body::{Reborrows, after, owned, run};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::quote;
 use syn::LitStr;
-use tensors::{Outcome, inputs, outputs, outputs_of_reference};
+use tensors::{ResultName, inputs, outputs, outputs_of_reference};
 
 pub(crate) fn item(plan: &Plan) -> TokenStream {
     match plan {
@@ -81,7 +81,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
         Form::Unit => {
             let begin = begin(op, Flow::Sync);
             let run = run(op, &quote!(()));
-            let outputs = outputs(op, &Outcome::unit());
+            let outputs = outputs(op, &ResultName::unit());
             hygienic! {
                 let mut op = #begin;
                 let _unit: () = #run;
@@ -92,7 +92,7 @@ fn synchronous(op: &OpPlan) -> TokenStream {
         Form::Typed(ty) => {
             let begin = begin(op, Flow::Sync);
             let run = run(op, ty);
-            let outputs = outputs(op, &Outcome::value());
+            let outputs = outputs(op, &ResultName::value());
             hygienic! {
                 let mut op = #begin;
                 let result: #ty = #run;
@@ -206,7 +206,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
                 #private::starting(move || { #in_closure let op = #begin; (op, async move #body) })
             },
         ),
-        // Begun in a statement of its own: its temporaries would live across the await, and may not be `Send`.
+        // Begun in a separate statement: otherwise its temporaries would live across the await, and they may not be `Send`.
         Captures::ByUse => (
             Some(hygienic!(let op = #begin;)),
             hygienic!(#private::running(op, async #body)),
@@ -214,8 +214,8 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
     };
     let sync = sync(op);
     let outputs = match ty {
-        Some(_) => outputs(op, &Outcome::value()),
-        None => outputs(op, &Outcome::unit()),
+        Some(_) => outputs(op, &ResultName::value()),
+        None => outputs(op, &ResultName::unit()),
     };
     let mutable = sync.as_ref().map(|_| hygienic!(mut));
     let (binding, result) = match ty {
@@ -233,7 +233,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
     }
 }
 
-/// When the op begins.
+/// The time at which the op begins.
 #[derive(Clone, Copy)]
 enum Flow {
     /// Now, on this thread.
@@ -242,7 +242,7 @@ enum Flow {
     Async,
     /// When the future that the function returns is first polled.
     Deferred,
-    /// Now or at the first poll: a variable `flow` knows.
+    /// Now or at the first poll, as the variable `flow` decides.
     ByType,
 }
 

@@ -1,7 +1,7 @@
 //! Writes the inputs and outputs of an op: the code that finds the tensors in them.
 //!
-//! Tensors are passed as values that describe themselves only while recording. A closure would do the same for three
-//! times the compile time, so there is one only where the user wrote an expression, or a type hides a tuple.
+//! Tensors are passed as values that describe themselves only while recording. A closure would do the same, but takes three
+//! times the compile time. So there is one only if the user wrote an expression, or a type contains a tuple.
 
 use crate::traced_op::plan::op_plan::{Input, OpPlan};
 use crate::traced_op::plan::output::Output;
@@ -140,7 +140,7 @@ fn probe(op: &OpPlan, reference: &TokenStream) -> TokenStream {
     hygienic!(#private::probe(#reference).__tensors())
 }
 
-/// `&value`, in parentheses where `&` has a higher precedence than the operators in `value`.
+/// `&value`, in parentheses if `&` has a higher precedence than the operators in `value`.
 fn reference(value: &Expr) -> TokenStream {
     match value {
         Expr::Path(_)
@@ -160,9 +160,9 @@ fn reference(value: &Expr) -> TokenStream {
 }
 
 /// The outputs, given the name of the result or of a reference to it.
-pub(super) fn outputs(op: &OpPlan, result: &Outcome) -> TokenStream {
+pub(super) fn outputs(op: &OpPlan, result: &ResultName) -> TokenStream {
     let private = &op.private;
-    let Outcome { reference, place } = result;
+    let ResultName { reference, place } = result;
     match &op.output {
         Output::Result => match &op.search {
             _ if op.result == ResultKind::Scalar => hygienic!(()),
@@ -177,7 +177,7 @@ pub(super) fn outputs(op: &OpPlan, result: &Outcome) -> TokenStream {
             let probes = in_place.iter().map(|one| {
                 let (ident, cfgs) = (&one.ident, &one.cfgs);
                 let search = match &one.search {
-                    // A failure in a parameter is not the op's.
+                    // An error in a parameter is not a failure of the op.
                     Search::Success(_) => &Search::Whole,
                     search => search,
                 };
@@ -213,32 +213,32 @@ pub(super) fn outputs(op: &OpPlan, result: &Outcome) -> TokenStream {
 }
 
 /// The result of an op, in the code that describes it.
-pub(super) struct Outcome {
+pub(super) struct ResultName {
     reference: TokenStream,
     /// Without the `&`.
     place: TokenStream,
 }
 
-impl Outcome {
+impl ResultName {
     /// The variable `result` holds the result.
-    pub(super) fn value() -> Outcome {
-        Outcome {
+    pub(super) fn value() -> ResultName {
+        ResultName {
             reference: hygienic!(&result),
             place: hygienic!(result),
         }
     }
 
     /// The variable `result` is a reference to the result.
-    fn reference() -> Outcome {
-        Outcome {
+    fn reference() -> ResultName {
+        ResultName {
             reference: hygienic!(result),
             place: hygienic!(result),
         }
     }
 
     /// The result is `()`.
-    pub(super) fn unit() -> Outcome {
-        Outcome {
+    pub(super) fn unit() -> ResultName {
+        ResultName {
             reference: hygienic!(&()),
             place: hygienic!(()),
         }
@@ -251,6 +251,6 @@ pub(super) fn outputs_of_reference(op: &OpPlan) -> TokenStream {
     if matches!(op.output, Output::Result) && op.result == ResultKind::Scalar {
         return hygienic!(|_, _| {});
     }
-    let outputs = outputs(op, &Outcome::reference());
+    let outputs = outputs(op, &ResultName::reference());
     hygienic!(|result, sink| #private::Describe::describe(#outputs, sink))
 }

@@ -13,7 +13,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 use syn::ImplItem;
 
-/// How an annotated item is recorded.
+/// The plan for an annotated item.
 pub(crate) enum Plan {
     Function(Box<OpPlan>),
     /// The function stays as written.
@@ -21,7 +21,7 @@ pub(crate) enum Plan {
     Impl(ImplBlock, Vec<MemberPlan>),
 }
 
-/// How one member of an annotated `impl` is recorded.
+/// The plan for one member of an annotated `impl`.
 pub(crate) enum MemberPlan {
     Op(Box<OpPlan>),
     /// A method that is left as written.

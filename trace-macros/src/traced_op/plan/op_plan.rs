@@ -1,4 +1,4 @@
-//! How one function is recorded.
+//! The plan for one function.
 
 use super::output::{Output, Reborrow};
 use crate::traced_op::paths::ends_in;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use syn::ext::IdentExt;
 use syn::{Expr, ExprLit, Lit};
 
-/// How one function is recorded.
+/// The plan for one function: everything that `emit` needs.
 pub(crate) struct OpPlan {
     pub(crate) function: Function,
     /// The path of the module that expanded code may name.
@@ -33,7 +33,7 @@ pub(crate) struct OpPlan {
     pub(crate) sync: Option<Rc<Expr>>,
     pub(crate) output: Output,
     pub(crate) result: ResultKind,
-    /// Where tensors may be in the result.
+    /// The parts of the result that may be tensors.
     pub(crate) search: Search,
     pub(crate) form: Form,
     pub(crate) has_return: bool,
@@ -45,7 +45,7 @@ pub(crate) struct OpPlan {
     pub(crate) rebound: Vec<Rebound>,
 }
 
-/// Where the op's name comes from.
+/// The source of the op's name.
 pub(crate) enum Name {
     Literal(String),
     /// An expression that looks like a constant.
@@ -84,7 +84,7 @@ pub(crate) enum Form {
     Unit,
     /// The result has this type.
     Typed(TokenStream),
-    /// The result has a type that cannot be written in a `let`; `_` is in the place of what cannot be written.
+    /// The result has a type that cannot be written in a `let`; `_` replaces the part that cannot be written.
     Opaque(TokenStream),
     /// The result is a future, and the op ends when the future does.
     Future,
@@ -134,7 +134,7 @@ impl OpPlan {
         let reads_later = matches!(output, Output::Given(_)) || has_sync;
         let captures = captures(&function, &bindings, result, &output, reads_later);
         let rebound = rebound(&function, &bindings, &output, reads_later);
-        // A `?` that leaves an op early counts as a failure; in a function that returns `Option` it is not one.
+        // A `?` that leaves an op early counts as a failure, except in a function that returns `Option`.
         let has_return = body::has_return(&function.body)
             || types::returns_option(&function.sig) && body::has_question_mark(&function.body);
         let form = form(&function, &output, has_sync, has_return);
@@ -170,7 +170,7 @@ impl OpPlan {
         }
     }
 
-    /// Whether the inputs need a closure: they contain an expression that is evaluated only while recording, or a
+    /// True if the inputs need a closure: they contain an expression that is evaluated only while recording, or a
     /// `#[cfg]`.
     pub(crate) fn needs_input_closure(&self) -> bool {
         let is_plain =
@@ -201,7 +201,7 @@ fn name(function: &Function, given: Option<Expr>, type_name: Option<&str>) -> Na
     }
 }
 
-/// Whether an expression is a constant by its looks: `NAME`, `Self::NAME`, `concat!(…)`.
+/// True if an expression looks like a constant: `NAME`, `Self::NAME`, `concat!(…)`.
 fn is_constant(name: &Expr) -> bool {
     let ends_in = |path: &syn::Path, is_it: fn(&str) -> bool| {
         let last = path.segments.last();
@@ -218,12 +218,12 @@ fn is_constant(name: &Expr) -> bool {
     }
 }
 
-/// `src/nn.rs:12`, as the compiler shows the position in its messages; empty outside of the compiler.
+/// `src/nn.rs:12`, as the compiler shows the position in its messages; empty outside the compiler.
 fn location(span: Span) -> String {
     if !proc_macro::is_available() {
         return String::new();
     }
-    // Converts it to the compiler's own type, which has the position; inside of the compiler that cannot fail.
+    // Converts it to the compiler's own type, which has the position. This cannot fail inside the compiler.
     let span = Span::unwrap(span);
     format!("{}:{}", span.file(), span.line())
 }
@@ -259,7 +259,7 @@ fn expects_unused_variables(function: &Function) -> bool {
     })
 }
 
-/// Whether the body may capture parameters by reference. In an async block, a captured reference to a value that is
+/// True if the body may capture parameters by reference. In an async block, a captured reference to a value that is
 /// not `Sync` would make the future lose `Send`.
 fn may_borrow(function: &Function, bindings: &[Binding]) -> bool {
     function.sig.asyncness.is_none()
@@ -268,7 +268,7 @@ fn may_borrow(function: &Function, bindings: &[Binding]) -> bool {
             .all(|binding| binding.access != Access::Other)
 }
 
-/// What the result's type and the options allow.
+/// The form that the result's type and the options allow.
 fn form(function: &Function, output: &Output, has_sync: bool, has_return: bool) -> Form {
     let is_async = function.sig.asyncness.is_some();
     let needs_result = has_sync || matches!(output, Output::Given(_));

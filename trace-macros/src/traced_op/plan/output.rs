@@ -1,4 +1,4 @@
-//! Where the outputs of an op are.
+//! The outputs of an op: in its result, in parameters, or given by an option.
 
 use crate::traced_op::body;
 use crate::traced_op::signature::{Access, Binding};
@@ -7,7 +7,7 @@ use crate::traced_op::validate::item::Function;
 use proc_macro2::{Ident, TokenStream};
 use syn::Expr;
 
-/// Where the op's outputs are.
+/// The place of the op's outputs.
 pub(crate) enum Output {
     /// In the result.
     Result,
@@ -62,7 +62,7 @@ impl Output {
         self.read_again().iter().any(|one| one.ident == *ident)
     }
 
-    /// Whether `self` is read again after the body, which then must not move it.
+    /// True if `self` is read again after the body, which then must not move it.
     pub(super) fn reads_self(&self) -> bool {
         self.read_again().iter().any(|one| one.reborrow.is_none())
     }

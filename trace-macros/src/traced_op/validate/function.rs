@@ -45,7 +45,7 @@ pub(crate) enum Device {
 }
 
 impl CheckedFunction {
-    /// What this returns is used only if `mistakes` is empty in the end.
+    /// The result is used only if `mistakes` is empty in the end.
     pub(crate) fn new(
         function: Function,
         options: Options,

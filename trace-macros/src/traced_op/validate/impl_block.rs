@@ -25,7 +25,7 @@ pub(crate) struct CheckedImpl {
 
 pub(crate) enum CheckedMember {
     Recorded(Box<CheckedFunction>),
-    /// A method with an attribute of an unknown name, which may be this macro's. It gets an attribute of its own, which
+    /// A method with an attribute of an unknown name, which may be this macro's. It gets another attribute, which
     /// is expanded after the unknown one.
     Delegated(Box<Function>),
     /// A method that is left as written.
@@ -34,7 +34,7 @@ pub(crate) enum CheckedMember {
 }
 
 impl CheckedImpl {
-    /// What this returns is used only if `mistakes` is empty in the end.
+    /// The result is used only if `mistakes` is empty in the end.
     pub(crate) fn new(
         mut block: ImplBlock,
         written: TokenStream,
@@ -100,7 +100,7 @@ const BUILT_IN: [&str; 26] = [
     "warn",
 ];
 
-/// Whether an attribute may be `traced_op` under another name, or on a condition.
+/// True if an attribute may be `traced_op` under another name, or on a condition.
 fn may_be_ours(attr: &Attribute) -> bool {
     if attr.path().is_ident("cfg_attr") {
         let Meta::List(list) = &attr.meta else {
@@ -172,7 +172,7 @@ fn check_defaults(
     }
 }
 
-/// Whether a method of the block stays as written: it has `skip`, or is a `const fn` without an attribute of its own.
+/// True if a method of the block stays as written: it has `skip`, or is a `const fn` without its own attribute.
 fn is_left_out(
     own: &Options,
     function: &Function,

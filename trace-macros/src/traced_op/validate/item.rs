@@ -287,7 +287,7 @@ fn no_body(head: TokenStream) -> syn::Error {
     }
 }
 
-/// What the item is, if its first word shows that it is not a function.
+/// The kind of the item, if its first word shows that it is not a function.
 fn not_a_function(input: ParseStream<'_>) -> Option<&'static str> {
     if input.peek(Token![struct]) {
         Some("a struct")

@@ -1,8 +1,8 @@
 //! Stage 1: reads the attribute and its item, and reports every mistake at once.
 //!
 //! Everything that can reject user code is in this folder: [`options`] checks the form of the options, [`item`]
-//! that the item can be recorded, [`function`] and [`impl_block`] that the options fit the item. What leaves this
-//! stage has no mistakes.
+//! that the item can be recorded, [`function`] and [`impl_block`] that the options fit the item. The results of this
+//! stage have no mistakes.
 
 pub(crate) mod fallback;
 pub(crate) mod function;

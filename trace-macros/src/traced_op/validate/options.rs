@@ -29,11 +29,11 @@ pub(crate) struct Options {
     pub(crate) sync: Option<Given<Rc<Expr>>>,
     pub(crate) krate: Option<Given<Rc<Path>>>,
     /// Given by the attribute of an `impl` to the attribute that it puts on a method; not for users.
-    pub(crate) block: Option<Given<Block>>,
+    pub(crate) block: Option<Given<BlockDefaults>>,
 }
 
-/// What a method gets from the annotated `impl` around it.
-pub(crate) struct Block {
+/// The defaults that a method gets from the annotated `impl` around it.
+pub(crate) struct BlockDefaults {
     /// The word in front of the method's name.
     pub(crate) type_name: Option<String>,
     /// The options of the block, as written.
@@ -43,7 +43,7 @@ pub(crate) struct Block {
 /// The key of [`Options::block`].
 pub(crate) const BLOCK: &str = "__block";
 
-/// An option's value, and its key, where a mistake in the option is reported.
+/// An option's value, and its key, at which mistakes in the option are reported.
 #[derive(Clone)]
 pub(crate) struct Given<T> {
     pub(crate) key: Ident,
@@ -106,7 +106,7 @@ impl Options {
         options
     }
 
-    /// The crate that expanded code names where `crate = path` is not given: `::root`.
+    /// Sets the crate that expanded code names if `crate = path` is not given: `::root`.
     pub(crate) fn set_root(&mut self, root: &str) {
         self.krate.get_or_insert_with(|| {
             let span = Span::mixed_site();
@@ -160,7 +160,7 @@ impl Options {
                 key,
                 shared(word(input, "path::to::trace_runtime")),
             ),
-            BLOCK => set(&mut self.block, key, |_| Block::parse(input)),
+            BLOCK => set(&mut self.block, key, |_| BlockDefaults::parse(input)),
             written => {
                 let message = match did_you_mean(written, KEYS) {
                     Some(hint) => format!("`{written}` is not an option of `traced_op`{hint}"),
@@ -225,14 +225,14 @@ impl Options {
     }
 }
 
-impl Block {
+impl BlockDefaults {
     /// Reads `("Linear", kind = compute, …)`.
-    fn parse(input: ParseStream<'_>) -> syn::Result<Block> {
+    fn parse(input: ParseStream<'_>) -> syn::Result<BlockDefaults> {
         let content;
         parenthesized!(content in input);
         let type_name = content.parse::<LitStr>()?.value();
         content.parse::<Option<Token![,]>>()?;
-        Ok(Block {
+        Ok(BlockDefaults {
             type_name: (!type_name.is_empty()).then_some(type_name),
             options: content.parse()?,
         })

@@ -1,4 +1,4 @@
-//! Runtime calls as the model keeps them: when, on which lane, and what they do.
+//! Runtime calls as the model keeps them: their times, lanes and effects.
 
 use super::lane::Lanes;
 use super::sync::CallKind;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 pub(super) struct Call {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// The host lane that made it; [`NONE`] where that is not a lane.
+    /// The host lane that made it; [`NONE`] if that is not a lane.
     pub(super) lane: u32,
     pub(super) kind: CallKind,
 }
@@ -21,14 +21,14 @@ pub(super) struct Call {
 #[derive(Debug, Default)]
 pub(super) struct Calls<'a> {
     pub(super) all: Vec<Call>,
-    /// The names of the calls outside of ops, by number.
+    /// The names of the calls outside ops, by number.
     names: HashMap<u32, &'a str>,
 }
 
 impl<'a> Calls<'a> {
     pub(super) fn of<T: TraceView + ?Sized>(trace: &'a T, lanes: &Lanes<'_>) -> Calls<'a> {
         let mut calls = Calls::default();
-        // Each name is looked at once.
+        // Each name is classified once.
         let mut kinds: HashMap<&str, CallKind> = HashMap::new();
         // Calls of a thread mostly come together, and so do calls of one name.
         let mut last_lane = None;
@@ -58,7 +58,7 @@ impl<'a> Calls<'a> {
         calls
     }
 
-    /// The name of a call outside of ops.
+    /// The name of a call outside ops.
     pub(super) fn name(&self, number: usize) -> &'a str {
         self.names.get(&(number as u32)).copied().unwrap_or("")
     }

@@ -13,9 +13,9 @@ pub(crate) struct CausedWaits {
     pub(crate) rank: u32,
     /// Added up over the ranks that waited.
     pub(crate) ns: u64,
-    /// The op that caused most of it, and how much.
+    /// The op that caused most of it, and the time that it caused.
     pub(crate) op: (String, u64),
-    /// The number of the step in which most of it was, and how much.
+    /// The number of the step with most of it, and the time in that step.
     pub(crate) step: Option<(u64, u64)>,
 }
 

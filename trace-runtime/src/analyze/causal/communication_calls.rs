@@ -1,4 +1,4 @@
-//! Which entries are calls of communication, and with whom: for exports whose readers run them again.
+//! Finds the entries that are calls of communication, and their partners: for exports whose readers replay them.
 
 use super::CausalModel;
 use super::meeting::{MeetingClass, Side, side_of};
@@ -7,7 +7,7 @@ use crate::model::TraceView;
 use crate::model::collective_keys::TAG;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a collective does.
+/// The kind of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CollectiveKind {
     AllReduce,
@@ -35,7 +35,7 @@ impl CollectiveKind {
             ("allreduce", AllReduce),
             ("allgather", AllGather),
             ("alltoall", AllToAll),
-            // Libraries move an all-to-all in kernels of this name.
+            // Libraries run an all-to-all in kernels named `SendRecv`.
             ("sendrecv", AllToAll),
             ("reducescatter", ReduceScatter),
             ("broadcast", Broadcast),
@@ -49,12 +49,12 @@ impl CollectiveKind {
     }
 }
 
-/// What an entry communicates.
+/// The kind of a call of communication, and its partners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallKind {
-    /// The number of its process group where the ranks of that are known.
+    /// The kind, and the number of the process group if its ranks are known.
     Collective(CollectiveKind, Option<u32>),
-    /// To or from the other rank, with a tag.
+    /// To the other rank, with a tag.
     Send(u32, Option<u32>),
     Receive(u32, Option<u32>),
 }
@@ -62,7 +62,7 @@ pub(crate) enum CallKind {
 /// A process group of the job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ProcessGroup {
-    /// Empty where the trace does not name it.
+    /// Empty if the trace does not name it.
     pub(crate) name: String,
     pub(crate) ranks: Vec<u32>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct CommunicationCalls {
 }
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// The calls of communication of all ranks. An entry whose kind or other side is not known is none.
+    /// The calls of communication of all ranks. Entries whose kind or partner is not known are left out.
     pub(crate) fn communication_calls(&self) -> CommunicationCalls {
         let mut meeting_of: HashMap<u32, u32> = HashMap::new();
         for (number, meeting) in (0..).zip(&self.meetings.all) {

@@ -11,28 +11,29 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
-/// What a thread does between its ops.
+/// The name for the time of a thread between its ops.
 const OUTSIDE: &str = "outside of ops";
 
 /// The longest chain of work that had to happen one after the other.
 ///
-/// A chain follows a lane, and passes to another where that could not go on without it: from a launch to the
+/// A chain follows a lane, and passes to another lane that could not continue without it: from a launch to the
 /// device work, from the work to the thread that synchronises with it, from an op to work that it handed to
 /// another thread and back, from the last rank that arrives at a collective to the others. Only work adds to its
-/// length. Waits, delays and time outside of ops that it crosses are in `crossed`.
+/// length. Waits, delays and time outside ops that it crosses are in `crossed`.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct CriticalPath {
-    /// How long its work is.
+    /// The time of its work, in nanoseconds.
     pub length_ns: u64,
     /// From the first start to the last end of the trace, runtime calls included.
     pub span_ns: u64,
-    /// Of its work, the part on the host.
+    /// The part of its work that is on the host.
     pub host_ns: u64,
-    /// Of its work, the part on devices other than `cpu`.
+    /// The part of its work that is on devices other than `cpu`.
     pub device_ns: u64,
     /// The ops on it, longest first.
     pub ops: Vec<CriticalOp>,
-    /// What it crosses between one piece of work and the next, longest first.
+    /// The times between one piece of work and the next, by cause, longest first.
     pub crossed: Vec<Crossed>,
 }
 
@@ -50,13 +51,14 @@ impl CriticalPath {
 
 /// An op on the critical path.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct CriticalOp {
-    /// Its name; for a runtime call outside of ops the name of the call; `outside of ops` for what the thread that
-    /// marks the steps did in a step between its ops.
+    /// Its name; for a runtime call outside ops the name of the call; `outside of ops` for the time in a step that the
+    /// thread that marks the steps spent between its ops.
     pub operation: String,
     /// The device it ran on, if that is not the host.
     pub device: Option<String>,
-    /// How many pieces of the path it has.
+    /// Number of pieces of the path that it has.
     pub pieces: usize,
     /// The time for which the path runs through it.
     pub path_ns: u64,
@@ -71,13 +73,14 @@ json_struct!(CriticalOp {
 
 /// Time between two pieces of work on the critical path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Crossed {
-    /// What it is: `waiting for …`, `launch delay`, `queued on the stream`,
+    /// The cause: `waiting for …`, `launch delay`, `queued on the stream`,
     /// `between device work`, `return from the device`, `outside of ops`.
     pub what: String,
-    /// How long it is.
+    /// The time, in nanoseconds.
     pub ns: u64,
-    /// How often.
+    /// The number of times.
     pub count: usize,
 }
 
@@ -88,24 +91,25 @@ json_struct!(Crossed {
 
 /// One piece of work on the critical path, in the order of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct PathStep {
     /// The rank of the lane.
     pub rank: Option<u32>,
     /// The lane: the name of the thread or stream.
     pub lane: String,
-    /// The op, or the runtime call outside of ops.
+    /// The op, or the runtime call outside ops.
     pub operation: String,
     /// The step of the entry; `None` for a runtime call.
     pub step: Option<usize>,
     /// True if it ran on a device other than the host.
     pub on_device: bool,
-    /// When the path enters it.
+    /// The time at which the path enters it, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// How long the path runs through it.
+    /// The time that the path spends in it, in nanoseconds.
     pub ns: u64,
     /// The time since the piece before it.
     pub gap_ns: u64,
-    /// What that time is; empty where there is none.
+    /// The cause of that time, as in [`Crossed::what`]; empty if there is no gap.
     pub gap: String,
 }
 
@@ -115,7 +119,7 @@ json_struct!(PathStep {
 });
 
 impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
-    /// The critical path; empty where no entry has a start.
+    /// The critical path; empty if no entry has a start.
     pub fn critical_path(&self) -> CriticalPath {
         let mut path = CriticalPath {
             span_ns: self.last_end.abs_diff(self.first_start),
@@ -219,7 +223,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             })
     }
 
-    /// The name of a node; empty for what ran outside of ops.
+    /// The name of a node; empty for time outside ops.
     pub(super) fn name(&self, node: u32) -> &'a str {
         match Node::of(node, self.trace.entry_count()) {
             Node::Entry(index) => {
@@ -233,8 +237,8 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
 
     /// The device on which a node ran; `None` for the host.
     ///
-    /// An entry of a device on a host thread counts as that device's, unless it waited for the device: then its own
-    /// part is the launch.
+    /// An entry of a device that is on a host thread counts as work of the device, unless it waited for the device: then
+    /// only the launch is its own work.
     fn device_of(&self, node: u32, lane: u32) -> Option<&'a str> {
         let on = &self.lanes.all[lane as usize];
         let Node::Entry(index) = Node::of(node, self.trace.entry_count()) else {
@@ -248,7 +252,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
     }
 
-    /// What is between two pieces of the path; the parts add up to the time between them.
+    /// Divides the time between two pieces of the path by cause. The parts add up to that time.
     fn gap(&self, before: &Link, after: &Link, mut add: impl FnMut(Gap, u64)) {
         let (start, end) = (before.end, after.start);
         if start >= end {

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 
 /// The entries of a trace as nodes of a graph without cycles: an entry depends on earlier ones only.
 ///
-/// An entry is one node, although its work may be in several pieces: it comes before the ops inside it. What ran after
-/// an op inside it, and what waited in it for another thread, is taken as done before that.
+/// An entry is one node, although its work may be in several pieces, and comes before the ops inside it. Its work after an
+/// op inside it counts as done before that op; so does its work after a wait for another thread.
 #[derive(Debug)]
 pub(crate) struct Dependencies {
-    /// By entry: how long it worked, without waiting and without the ops inside it. Rows that repeat the time of others
-    /// have none.
+    /// By entry, the time that it worked, without waiting and without the ops inside it. 0 for entries that repeat the time of
+    /// others.
     pub(crate) work_ns: Vec<u64>,
     /// By entry: the thread, stream or task that it ran on; the maximum for entries without a start.
     pub(crate) lane: Vec<u32>,
@@ -25,7 +25,7 @@ pub(crate) struct Dependencies {
 }
 
 impl Dependencies {
-    /// What an entry depends on.
+    /// The entries that an entry depends on.
     pub(crate) fn of(&self, entry: u32) -> impl Iterator<Item = u32> {
         let first = self.needs.partition_point(|pair| pair.0 < entry);
         self.needs[first..]

@@ -1,6 +1,6 @@
-//! Edges: what has to have happened on one lane before another lane can go on.
+//! Edges: the dependencies of one lane on another.
 
-/// A dependency: what `to` does from `to_at` on needs what `from` did until `from_at`.
+/// A dependency: the work of lane `to` from `to_at` on needs the work of lane `from` until `from_at`.
 ///
 /// The order of a lane's own pieces is not listed: each piece depends on the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,12 +12,12 @@ pub(super) struct Edge {
     pub(super) to_at: i64,
 }
 
-/// What the rules of this folder find in a trace.
+/// The edges and waits that the rules of this folder find in a trace.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) edges: Vec<Edge>,
     pub(super) waits: Vec<super::wait::Wait>,
-    /// How many lanes there are, including those that only join others.
+    /// Number of lanes, including those that only join others.
     pub(super) lanes: u32,
 }
 

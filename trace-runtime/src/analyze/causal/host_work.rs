@@ -1,4 +1,4 @@
-//! What host threads did: their work at each moment, and their waits.
+//! The work of host threads at each moment, and their waits.
 
 use super::CausalModel;
 use super::lane::LaneKind;
@@ -18,22 +18,22 @@ pub(crate) struct DeviceWait<'a> {
     pub(crate) rank: Option<u32>,
     pub(crate) start: i64,
     pub(crate) end: i64,
-    /// The op that waited, or the runtime call outside of ops.
+    /// The op that waited, or the runtime call outside ops.
     pub(crate) operation: &'a str,
 }
 
 impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
-    /// For each set of moments of a rank, the time of each host op within it, longest first.
+    /// For each set of intervals of a rank, the time of each host op within them, longest first.
     ///
-    /// Waiting, time outside of ops and the work of devices are left out. Of several threads that work at one moment, the
-    /// one that moved on last counts.
+    /// Waiting, time outside ops and the work of devices are left out. If several threads work at one moment, the one whose
+    /// piece of work began last counts.
     pub(crate) fn host_ops_during(
         &self,
         rank: Option<u32>,
         sets: &[&Intervals],
     ) -> Vec<Vec<(String, u64)>> {
         let mut names = NodeNames::default();
-        // By set: the first interval that has not passed, and the time by the number of the name.
+        // By set: the first interval that has not ended yet, and the time by the number of the name.
         let mut sums: Vec<(usize, Vec<u64>)> = vec![(0, Vec::new()); sets.len()];
         self.most_recent_work(rank, |start, end, node| {
             let name = names.number(self, node) as usize;
@@ -62,7 +62,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         listed.collect()
     }
 
-    /// Calls `visit` with the start, the end and the node of what the host of a rank worked on, in order. The pieces of its
+    /// Calls `visit` with the start, the end and the node of each piece of host work of a rank, in order. The pieces of its
     /// lanes are merged without a list of them, which would be as large as the model.
     fn most_recent_work(&self, rank: Option<u32>, mut visit: impl FnMut(i64, i64, u32)) {
         let lanes = self.lanes.all.iter().zip(&self.pieces);
@@ -81,7 +81,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         for lane in 0..count {
             advance(lane, &mut next);
         }
-        // Running pieces, the latest to begin on top; ended ones are dropped when they surface.
+        // Running pieces, the latest to begin on top; those that have ended are dropped when they reach the top.
         let mut running: BinaryHeap<(i64, i64, u32)> = BinaryHeap::new();
         let mut now = i64::MIN;
         loop {
@@ -107,7 +107,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
     }
 
-    /// False for waiting, for time outside of ops, and for ops of a device that a host thread shows.
+    /// False for waiting, for time outside ops, and for ops of a device that a host thread shows.
     fn is_host_work(&self, piece: &Piece) -> bool {
         piece.is_work()
             && match Node::of(piece.node, self.trace.entry_count()) {
@@ -117,7 +117,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             }
     }
 
-    /// For each entry on the host that only waited for some of its own time, that time.
+    /// For each entry on the host that only waited during a part of its own time, the length of that part.
     pub(crate) fn waiting_ns(&self) -> HashMap<u32, u64> {
         let entries = self.trace.entry_count();
         let mut waiting: HashMap<u32, u64> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Why each device, and each of its streams, was idle.
+//! The causes of the idle time of each device and each of its streams.
 
 use super::CausalModel;
 use super::idle_causes::{Causes, Device};
@@ -9,24 +9,25 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::BTreeMap;
 
-/// Why a device had nothing to do at a moment.
+/// The cause of idle time of a device.
 ///
 /// The idle time before a piece of work is divided at the moments of its launch: before the launch call began
 /// nothing had been launched; during the call, and from its end to the start of the work, the work was launched
 /// but late, unless an event of another stream kept it waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum IdleClass {
     /// Nothing had been launched: the host was busy with something else.
     NothingLaunched,
-    /// The work was launched and had not begun.
+    /// The work had been launched and had not begun.
     LaunchDelay,
     /// The work waited for an event of another stream, or for a copy.
     OtherStream,
     /// The work waited for communication, or the host communicated before it launched.
     Communication,
-    /// A rank that came late to a collective was waited for.
+    /// The device waited for a rank that came late to a collective.
     SlowerRank,
-    /// When the work was launched is not in the trace.
+    /// The trace does not have the launch of the work.
     Unknown,
 }
 
@@ -54,8 +55,9 @@ impl IdleClass {
     }
 }
 
-/// Why one device was idle. The causes add up to `idle_ns`.
+/// The idle time of one device, by cause. The causes add up to `idle_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DeviceIdle {
     /// The rank it belongs to.
     pub rank: Option<u32>,
@@ -69,7 +71,7 @@ pub struct DeviceIdle {
     pub idle_ns: u64,
     /// The causes that have any time, longest first.
     pub causes: Vec<IdleCause>,
-    /// The same for each of its streams, within the stream's own span. Empty where its work is recorded on host
+    /// The same for each of its streams, within the stream's own span. Empty if its work is recorded on host
     /// threads.
     pub streams: Vec<StreamIdle>,
 }
@@ -90,8 +92,9 @@ impl DeviceIdle {
     }
 }
 
-/// Why one stream was idle. The causes add up to `idle_ns`.
+/// The idle time of one stream, by cause. The causes add up to `idle_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct StreamIdle {
     /// The name of the stream.
     pub stream: String,
@@ -110,13 +113,14 @@ json_struct!(StreamIdle {
 
 /// Idle time of one class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct IdleCause {
     /// The class: see [`IdleClass::name`].
     pub cause: String,
-    /// How long.
+    /// The time, in nanoseconds.
     pub ns: u64,
-    /// What ran on the launching thread meanwhile, or what was waited for; longest first, at most
-    /// [`MOST_OPS`](Self::MOST_OPS). Time outside of ops has an empty name. Empty for a launch delay.
+    /// The ops that ran on the launching thread meanwhile, or that were waited for; longest first, at most
+    /// [`MOST_OPS`](Self::MOST_OPS). Time outside ops has an empty name. Empty for a launch delay.
     pub ops: Vec<(String, u64)>,
 }
 
@@ -130,7 +134,7 @@ impl IdleCause {
     pub const MOST_OPS: usize = 8;
 }
 
-/// When a device was idle, by class.
+/// The times at which a device was idle, by class.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct IdleTimes {
     /// The rank it belongs to.
@@ -143,7 +147,7 @@ pub(crate) struct IdleTimes {
 }
 
 impl IdleTimes {
-    /// When it was idle although work had been launched. The host caused the idle time outside of these moments, also
+    /// The times at which it was idle although work had been launched. The host caused all other idle time, including that
     /// before the first work and after the last.
     pub(crate) fn launched(&self) -> Intervals {
         let others = self.by_class.iter();
@@ -155,12 +159,12 @@ impl IdleTimes {
 }
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// Why each device other than `cpu` was idle, by rank and name.
+    /// The causes of the idle time of each device other than `cpu`, by rank and name.
     pub fn idle_causes(&self) -> Vec<DeviceIdle> {
         self.idle().into_iter().map(|device| device.0).collect()
     }
 
-    /// The same, and when.
+    /// The same, with the times at which each was idle.
     pub(crate) fn idle(&self) -> Vec<(DeviceIdle, IdleTimes)> {
         let mut devices: BTreeMap<(Option<u32>, &str), Device> = BTreeMap::new();
         for &entry in &self.order {

@@ -12,7 +12,7 @@ use crate::model::TraceView;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// When a device or a stream was busy and what ended its gaps.
+/// The times at which a device or a stream was busy, and the entries that ended its gaps.
 #[derive(Debug, Default)]
 pub(super) struct Device {
     pub(super) lanes: Vec<u32>,
@@ -20,7 +20,7 @@ pub(super) struct Device {
     first: Option<(i64, u32)>,
     end: i64,
     busy_ns: u64,
-    /// From, to, and the entry that began then.
+    /// Start and end of each gap, and the entry that began at its end.
     gaps: Vec<(i64, i64, u32)>,
     /// Stretches of async ops, which do not come in the order of their starts.
     later: BinaryHeap<Reverse<(i64, i64, u32)>>,
@@ -74,11 +74,11 @@ impl Device {
 pub(super) struct Causes<'m, 'a, T: ?Sized> {
     model: &'m CausalModel<'a, T>,
     communication: CommunicationRule<'a>,
-    /// The names of what the host did.
+    /// The names of the host's work.
     names: NodeNames<'a>,
     /// By class.
     sums: [ClassSum; IdleClass::ALL.len()],
-    /// When the device was idle, by class; `None` while a stream is looked at.
+    /// The idle times of the device, by class; `None` for a stream.
     times: Option<[Vec<(i64, i64)>; IdleClass::ALL.len()]>,
 }
 
@@ -199,7 +199,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         causes
     }
 
-    /// The launch of a device entry, where it is known.
+    /// The launch of a device entry, if it is known.
     fn launch_of(&self, entry: u32, start: i64) -> Option<LaunchPoint> {
         let lane = self.model.lanes.of_entry(entry as usize)?;
         let work = self.model.work.lane(lane)?.of_entry(entry, start)?;
@@ -225,7 +225,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         let mut at = begun;
         if let Some(wait) = model.stream_waits.get(&entry) {
             let until = wait.source_end.clamp(at, end);
-            // The launch itself takes its time, whatever the event does.
+            // The launch call takes time even if the work also waits for an event.
             let launched = launch.end.clamp(at, until);
             self.add(IdleClass::LaunchDelay, at, launched, NO_NAME);
             self.on_stream(wait.source, launched, until);
@@ -234,7 +234,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         self.add(IdleClass::LaunchDelay, at, end, NO_NAME);
     }
 
-    /// Time in which a host thread did something else than launch.
+    /// Time in which the host thread did something other than launching.
     fn on_host(&mut self, lane: u32, start: i64, end: i64) {
         let model = self.model;
         let mut at = start;

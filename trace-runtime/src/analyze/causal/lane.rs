@@ -1,12 +1,13 @@
-//! Lanes: what does one thing after another. Host threads, streams of devices, async tasks.
+//! Lanes: host threads, streams of devices and async tasks. A lane does one thing after another.
 
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
 use crate::model::{EntryView, PauseKind, TraceView};
 use std::collections::{HashMap, HashSet};
 
-/// What a lane is.
+/// The kind of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum LaneKind {
     /// A host thread.
     Host,
@@ -59,7 +60,7 @@ pub(super) struct Lanes<'a> {
     by_thread: HashMap<(Option<u32>, Option<u64>), u32>,
     /// The lanes of devices that ops with the option `sync` waited for, by rank and device.
     synchronised: HashMap<(Option<u32>, Option<&'a str>), u32>,
-    /// How many ranks there are.
+    /// Number of ranks.
     ranks: usize,
 }
 
@@ -251,8 +252,7 @@ impl<'a> Lanes<'a> {
             .map(|(number, _)| number)
     }
 
-    /// What a lane is called in answers: the name of its thread, else its number; with its rank where there are
-    /// several.
+    /// The name of a lane in results: the name of its thread, else its number; with its rank if there are several.
     pub(super) fn label(&self, lane: u32) -> String {
         let lane = &self.all[lane as usize];
         let label = lane.plain_label();
@@ -263,7 +263,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// When an op ran the expression of its option `sync`: it waited for its device.
+/// The time in which an op ran the expression of its option `sync`, that is, waited for its device.
 pub(super) fn sync_span(view: &EntryView<'_>) -> Option<(i64, i64)> {
     let mut pauses = view.pauses().iter();
     let pause = pauses.find(|pause| pause.kind == PauseKind::Sync)?;

@@ -1,4 +1,4 @@
-//! How each lane spent its time.
+//! The working, waiting and other time of each lane.
 
 use super::CausalModel;
 use super::lane::LaneKind;
@@ -9,16 +9,17 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
-/// How a host thread or a stream spent its time.
+/// The working, waiting and other time of a host thread or a stream.
 ///
 /// `working_ns + waiting_ns + outside_ns = span_ns`. Async ops are in [`TaskTime`](crate::analyze::TaskTime).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LaneTime {
     /// The rank it belongs to.
     pub rank: Option<u32>,
     /// The number of the thread or stream in the trace.
     pub thread: Option<u64>,
-    /// Its name, `thread 7` where it has none.
+    /// Its name, `thread 7` if it has none.
     pub name: String,
     /// `host` or `device`.
     pub kind: String,
@@ -32,7 +33,7 @@ pub struct LaneTime {
     pub waiting_ns: u64,
     /// Time in which nothing of it was traced.
     pub outside_ns: u64,
-    /// What it waited for, longest first.
+    /// Its waits by lane and op, longest first.
     pub waits: Vec<LaneWait>,
 }
 
@@ -45,14 +46,15 @@ json_struct!(LaneTime {
 
 /// Time that a lane waited for one other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LaneWait {
     /// The lane or rank that it waited for.
     pub waits_for: String,
-    /// The op that waited; empty outside of ops.
+    /// The op that waited; empty outside ops.
     pub operation: String,
-    /// How long.
+    /// The time, in nanoseconds.
     pub ns: u64,
-    /// How often.
+    /// The number of waits.
     pub count: usize,
 }
 
@@ -62,7 +64,7 @@ json_struct!(LaneWait {
 });
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// How each host thread and each stream spent its time, hosts first, in the order in which they began.
+    /// The working, waiting and other time of each host thread and stream: hosts first, in the order in which they began.
     pub fn lanes(&self) -> Vec<LaneTime> {
         let mut times: Vec<LaneTime> = Vec::new();
         for kind in [LaneKind::Host, LaneKind::Device] {

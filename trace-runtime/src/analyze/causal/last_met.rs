@@ -1,11 +1,11 @@
-//! When two ranks last met.
+//! Finds the last meeting of two ranks.
 
 use super::CausalModel;
 use super::rank::RankWait;
 use crate::model::TraceView;
 use std::collections::BTreeMap;
 
-/// How many meetings of a rank are searched for the last one with another rank.
+/// Number of meetings of a rank that are searched for the last one with another rank.
 const MEETINGS_BACK: usize = 64;
 
 /// The meetings of each rank in the order of time, to find when two ranks last met.
@@ -38,8 +38,8 @@ impl LastMet {
         LastMet { parts, of_rank }
     }
 
-    /// When both ranks last left a meeting that they both took part in, before these entries of theirs; the start of
-    /// time where they had none.
+    /// The time at which both ranks had left the last meeting that both took part in before these entries; the start of time
+    /// if there was none.
     pub(super) fn of_pair<T: TraceView + ?Sized>(
         &self,
         model: &CausalModel<'_, T>,

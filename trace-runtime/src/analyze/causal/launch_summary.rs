@@ -1,4 +1,4 @@
-//! How the host feeds each device: launch delays, short kernels, length of the queue.
+//! The launches of each device: delays, short kernels, length of the queue.
 
 use super::CausalModel;
 use super::lane::LaneKind;
@@ -8,8 +8,9 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::{BTreeMap, HashSet};
 
-/// How the launches of one device went. Only work whose runtime call is known counts.
+/// Figures of the launches of one device. Only work whose runtime call is known counts.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct LaunchSummary {
     /// The rank it belongs to.
     pub rank: Option<u32>,
@@ -19,15 +20,15 @@ pub struct LaunchSummary {
     pub launches: usize,
     /// Pieces of work without one.
     pub unknown: usize,
-    /// The time of the launch calls together; a call that launched several pieces counts once.
+    /// The sum of the times of the launch calls, in nanoseconds; a call that launched several pieces counts once.
     pub launch_ns: u64,
-    /// The time of the launched work together.
+    /// The sum of the times of the launched work, in nanoseconds.
     pub work_ns: u64,
     /// Pieces of work that took less time than the call that launched them.
     pub shorter_than_launch: usize,
     /// Pieces of work launched while nothing was queued or running on their stream.
     pub on_empty_queue: usize,
-    /// Of those, the time from the end of the launch call to the start of the work: median.
+    /// For work launched on an empty queue, the median time from the end of the launch call to the start of the work.
     pub delay_p50_ns: u64,
     /// The same, 95th percentile.
     pub delay_p95_ns: u64,
@@ -68,7 +69,7 @@ impl LaunchSummary {
 }
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// How the launches of each device went, by rank and device.
+    /// Figures of the launches of each device, by rank and device.
     pub fn launches(&self) -> Vec<LaunchSummary> {
         let mut devices: BTreeMap<(Option<u32>, &str), Sum> = BTreeMap::new();
         for number in self.lanes.numbers(LaneKind::Device) {

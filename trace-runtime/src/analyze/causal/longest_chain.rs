@@ -40,8 +40,8 @@ pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -
     walk.links(best.1)
 }
 
-/// The longest chain that reaches a lane at a moment: what the lane did from the start of its segment until then, and
-/// before that the chain that arrived there.
+/// The longest chain that reaches a lane at a moment: the work of the lane since the start of its segment, and before
+/// that the chain that arrived there.
 #[derive(Debug, Clone, Copy)]
 struct Chain {
     ns: u64,
@@ -61,8 +61,8 @@ impl Default for Chain {
     }
 }
 
-/// Where a chain from another lane arrived on a lane and was longer. Links are only made from these for the one chain
-/// that wins: a list of links for all chains would take as much memory as the pieces.
+/// The arrival of a longer chain from another lane. Links are made from segments only for the longest chain: a list of
+/// links for all chains would take as much memory as the pieces.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     start: i64,
@@ -107,7 +107,8 @@ struct Walk<'m> {
     segments: Vec<Segment>,
 }
 
-/// At one moment: chains that were under way arrive, then edges without a length are passed, then chains leave.
+/// Order of events at one moment: chains that left earlier arrive, then edges without a length are passed, then chains
+/// leave.
 const ARRIVES: u8 = 0;
 const PASSES: u8 = 1;
 const LEAVES: u8 = 2;

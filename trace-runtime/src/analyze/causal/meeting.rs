@@ -1,7 +1,7 @@
-//! Meetings: which entries of different ranks are one collective or one message.
+//! Meetings: finds the entries of different ranks that are one collective or one message.
 //!
-//! Where the trace names process groups, peers, tags and sequence numbers, they decide. Where it does not, the order
-//! of the calls decides, and if that cannot be (a rank left a collective before another arrived), the times do.
+//! If the trace names process groups, peers, tags and sequence numbers, they decide. Otherwise the order of the calls
+//! decides. If that is impossible (a rank left a collective before another arrived), the times decide.
 
 use crate::analyze::collective_calls::{
     CollectiveCall, Completions, Participant, collective_calls, collective_calls_by_order,
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Sends or receives, each with its sequence number and entry.
 type Halves = Vec<(Option<u64>, u32)>;
 
-/// Who waits for whom at a meeting.
+/// The class of a meeting: which ranks wait for which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analyze) enum MeetingClass {
     /// Everyone waits for the last one to arrive: a barrier.
@@ -33,7 +33,7 @@ pub(in crate::analyze) enum MeetingClass {
 #[derive(Debug, Clone)]
 pub(in crate::analyze) struct Meeting {
     pub(in crate::analyze) class: MeetingClass,
-    /// The entry of the root, where the class has one.
+    /// The entry of the root, if the class has one.
     pub(super) root: Option<u32>,
     /// The entries, one or more for each rank; of a message the send, then the receive.
     pub(in crate::analyze) entries: Box<[u32]>,
@@ -56,7 +56,7 @@ pub(in crate::analyze) struct Meetings {
     pub(super) without_root: usize,
     /// Messages whose other side was found by its times.
     pub(super) by_time: usize,
-    /// Where ranks wait for calls that do not block.
+    /// The ops in which ranks wait for calls that do not block.
     pub(in crate::analyze) completions: Completions,
 }
 
@@ -72,7 +72,7 @@ impl Meetings {
         found
     }
 
-    /// The same without a look at the times, for ranks whose clocks are not lined up yet.
+    /// The same without the use of times, for ranks whose clocks are not aligned yet.
     pub(in crate::analyze) fn by_order<T: TraceView + ?Sized>(trace: &T) -> Meetings {
         let mut found = Meetings::default();
         let parts = participants(trace);
@@ -84,7 +84,7 @@ impl Meetings {
         found
     }
 
-    /// What the trace lacks for a full matching, a sentence each.
+    /// The facts that the trace lacks for a complete matching, one sentence each.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         [
             (
@@ -165,7 +165,7 @@ impl Meetings {
         pairs.sort_unstable_by_key(|pair| pair.0);
         for (_, [mut sends, mut receives]) in pairs {
             let numbered = |list: &[(Option<u64>, u32)]| {
-                // Most messages have a tag of their own.
+                // Most messages have a tag that no other message has.
                 if let [(number, _)] = list {
                     return number.is_some();
                 }
@@ -279,7 +279,7 @@ fn distance<T: TraceView + ?Sized>(trace: &T, sends: &[u32], receives: &[u32]) -
     *apart.select_nth_unstable(middle).1
 }
 
-/// Who waits for whom in a collective, by its name.
+/// The class of a collective, by its name.
 fn class_of(name: &str) -> MeetingClass {
     let name = name.to_lowercase().replace(['_', '-'], "");
     let has = |part: &str| name.contains(part);
@@ -330,7 +330,7 @@ struct Half<'a> {
     group: &'a str,
     tag: &'a str,
     sequence: Option<u64>,
-    /// The name of the op without the part that names the side; only where there is no peer.
+    /// The name of the op without the part that names the side; only if there is no peer.
     channel: String,
 }
 

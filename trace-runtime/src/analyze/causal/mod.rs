@@ -1,4 +1,4 @@
-//! What waited for what: one model of a trace on which every conclusion rests.
+//! The causal model of a trace: what waited for what. Every analysis of waiting is derived from it.
 //!
 //! A trace is taken apart into *lanes* (host threads, device streams, async tasks), each a row of *pieces* of work
 //! or waiting, and *edges* between lanes. Rules add the edges and the waits, one file each:
@@ -54,7 +54,7 @@ pub use rank::WaitClass;
 pub use rank_time::RankTime;
 pub use task_time::{TaskTime, task_times};
 pub use wait_state::{Blame, WaitState, WaitStates, WaitSum};
-pub use what_if::{Heatmap, JobTime, Part, Scenario, Slowdown, Usual, WhatIf};
+pub use what_if::{Heatmap, JobTime, Scenario, Slowdown, SlowdownPart, Usual, WhatIf};
 
 use super::forest::NONE;
 use super::own_time::TaskTimes;
@@ -71,7 +71,7 @@ use sync::{StreamWait, Syncs};
 use wait::{Wait, WaitFor};
 use work::{DeviceWork, Work};
 
-/// What waited for what in a trace. Built once; every answer is taken from it.
+/// The causal model of a trace: which work waited for which. Build it once and call its methods; each is an analysis.
 ///
 /// ```
 /// use trace_runtime::analyze::CausalModel;
@@ -100,9 +100,9 @@ pub struct CausalModel<'a, T: ?Sized> {
     /// By lane.
     pieces: Vec<Vec<Piece>>,
     waits: Vec<Wait>,
-    /// Without those between ranks, which follow from the meetings.
+    /// All edges but those between ranks, which follow from the meetings.
     edges: Vec<Edge>,
-    /// How many lanes those edges know.
+    /// Number of lanes that those edges refer to.
     edge_lanes: u32,
     meetings: Meetings,
     rank_waits: Vec<RankWait>,
@@ -177,7 +177,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         model
     }
 
-    /// What the trace lacks for a full answer, a sentence each; empty where nothing is missing.
+    /// The facts that the trace lacks for a complete analysis, one sentence each; empty if nothing is missing.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
@@ -243,12 +243,12 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     }
 }
 
-/// The critical path of a trace. To ask for more than that, build a [`CausalModel`] once.
+/// The critical path of a trace. For more than one analysis, build a [`CausalModel`] once.
 pub fn critical_path<T: TraceView + ?Sized>(trace: &T) -> CriticalPath {
     CausalModel::new(trace).critical_path()
 }
 
-/// The first start and the last end of all entries and pieces; zeros where there are none.
+/// The first start and the last end of all entries and pieces; zeros if there are none.
 fn span<T: TraceView + ?Sized>(trace: &T, pieces: &[Vec<Piece>]) -> (i64, i64) {
     let entries = trace
         .views()

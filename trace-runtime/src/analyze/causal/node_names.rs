@@ -6,7 +6,7 @@ use crate::analyze::forest::NONE;
 use crate::model::TraceView;
 use std::collections::HashMap;
 
-/// The number of the empty name: of what ran outside of ops.
+/// The number of the empty name, for time outside ops.
 pub(super) const NO_NAME: u32 = 0;
 
 /// The names that were asked for, by number.
@@ -14,7 +14,7 @@ pub(super) const NO_NAME: u32 = 0;
 pub(super) struct NodeNames<'a> {
     names: Vec<&'a str>,
     numbers: HashMap<&'a str, u32>,
-    /// The number of the name of each signature; [`NONE`] where it is not known yet.
+    /// The number of the name of each signature; [`NONE`] if it is not known yet.
     by_signature: Vec<u32>,
 }
 

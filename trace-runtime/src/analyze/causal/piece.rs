@@ -1,17 +1,17 @@
-//! Pieces: what each lane did at each moment, innermost op by innermost op.
+//! Pieces: the innermost op of each lane at each moment.
 
 use super::lane::Lanes;
 use crate::analyze::forest::NONE;
 use crate::analyze::own_time::TaskTimes;
 use crate::model::{TraceStep, TraceView};
 
-/// A stretch of a lane in which one thing ran and nothing inside of it did.
+/// A time in which one op or call was the innermost on a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// An entry, or a runtime call outside of ops: see [`Node`]. [`NONE`] outside of both: waiting, or what the
-    /// thread of a step did between its ops.
+    /// An entry, or a runtime call outside ops: see [`Node`]. [`NONE`] outside both: waiting, or time in a step that the
+    /// thread of the step spent between its ops.
     pub(super) node: u32,
     /// Index of the wait that the stretch is part of; [`NONE`] for work.
     pub(super) wait: u32,
@@ -27,7 +27,7 @@ impl Piece {
     }
 }
 
-/// What a node number means: entries come first, then runtime calls.
+/// The meaning of a node number: entries come first, then runtime calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Node {
     Entry(usize),
@@ -92,7 +92,7 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     rows.done
 }
 
-/// The entries in the order of their starts: as they are, unless the trace was put together by hand.
+/// The entries in the order of their starts. Only in traces that were built by hand does it differ from their own order.
 pub(super) fn order<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
     let mut order: Vec<u32> = (0..trace.entry_count() as u32).collect();
     let start = |index: &u32| {
@@ -107,9 +107,9 @@ pub(super) fn order<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
 
 struct Rows {
     done: Vec<Vec<Piece>>,
-    /// What has begun on each lane, innermost last.
+    /// The open ops of each lane, innermost last.
     open: Vec<Vec<(u32, i64)>>,
-    /// Up to where each lane's pieces are known.
+    /// The time up to which each lane's pieces are known.
     at: Vec<i64>,
 }
 

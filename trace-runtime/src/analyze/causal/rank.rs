@@ -1,8 +1,8 @@
-//! What ranks wait for: at a collective for the last one or for the root, at a receive for the send, at a send for the
+//! Waits between ranks: at a collective for the last rank or for the root, at a receive for the send, at a send for the
 //! receive. The definitions are those of Scalasca.
 //!
-//! A call that does not block is there from its start on, and its rank waits in the op that completes it: a receive that
-//! was asked for early makes no one wait, and a wait that comes late finds the message there.
+//! A call that does not block has arrived when it starts, and its rank waits in the op that completes it. So a receive
+//! that was posted early makes no rank wait, and an op that completes it late does not wait if the message is there.
 
 use super::edge::Found;
 use super::lane::Lanes;
@@ -136,7 +136,7 @@ pub(super) fn meetings<T: TraceView + ?Sized>(
     waits
 }
 
-/// One op may wait for several requests. It waits for the one that comes first, then from there on for the next.
+/// One op may wait for several requests. It waits for the one that arrives first, and from then on for the next.
 fn divide(waits: &mut Vec<RankWait>, times: &mut Vec<Wait>, first: usize) {
     let mut order: Vec<u32> = (0..waits.len() as u32).collect();
     order.sort_unstable_by_key(|&wait| {

@@ -1,4 +1,4 @@
-//! How each rank spent its time: one row of slices per rank, taken from all of its lanes.
+//! The working, waiting and idle time of each rank: one row of pieces per rank, from all of its lanes.
 
 use super::CausalModel;
 use super::piece::Piece;
@@ -10,10 +10,11 @@ use crate::model::json_struct::json_struct;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a rank spent its time. `working_ns + waiting_ns + idle_ns = span_ns`.
+/// The working, waiting and idle time of a rank. `working_ns + waiting_ns + idle_ns = span_ns`.
 ///
 /// A rank works at a moment if any of its threads or streams does, and waits if one of them waits and none works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RankTime {
     /// The rank.
     pub rank: u32,
@@ -35,9 +36,9 @@ json_struct!(RankTime {
 });
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// What each rank did, in the order of time and without overlap.
+    /// The pieces of each rank, in the order of time and without overlap.
     ///
-    /// Of several lanes of a rank, work counts before waiting, and other work before communication.
+    /// If several lanes of a rank are busy at a moment, work comes before waiting, and other work before communication.
     pub(super) fn rank_rows(&self) -> BTreeMap<u32, Cow<'_, [Piece]>> {
         let mut lanes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (number, lane) in (0..).zip(&self.lanes.all) {
@@ -76,7 +77,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     }
 }
 
-/// Work, waiting and idle time of each rank, in the order of ranks; empty where the trace has no ranks.
+/// Work, waiting and idle time of each rank, in the order of ranks; empty if the trace has no ranks.
 pub(super) fn rank_times(rows: &BTreeMap<u32, Cow<'_, [Piece]>>) -> Vec<RankTime> {
     rows.iter()
         .map(|(&rank, row)| {

@@ -11,7 +11,7 @@ use crate::model::{OpKind, RuntimeCall, TraceView};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// What a call into a runtime does to the threads and streams around it.
+/// The effect of a runtime call on threads and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallKind {
     /// The caller waits until all streams of the device are done.
@@ -41,7 +41,7 @@ impl CallKind {
         } else if has("memcpy") {
             CallKind::Copy
         } else if ["cudafree", "hipfree", "cumemfree_v2", "cumemfree"].contains(&name.as_str()) {
-            // Giving memory back waits for the device, unless it is queued (`cudaFreeAsync`).
+            // Freeing memory waits for the device, unless the free is queued (`cudaFreeAsync`).
             CallKind::DeviceSync
         } else {
             CallKind::Other
@@ -49,7 +49,7 @@ impl CallKind {
     }
 }
 
-/// What a device entry had to wait for on another stream.
+/// The work on another stream that a device entry had to wait for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StreamWait {
     /// The entry waited for.
@@ -84,7 +84,7 @@ impl Syncs<'_, '_> {
                     Some((lane, *work))
                 })
         };
-        // Waits for an event that is not named, by the thread that asked for them.
+        // Waits for an event that is not named, by the thread that requested them.
         let mut pending: HashMap<u32, i64> = HashMap::new();
         for (number, call) in trace.runtime_calls().enumerate() {
             let Call {
@@ -192,7 +192,7 @@ impl Syncs<'_, '_> {
         }
         let Some((lane, done)) = last else { return };
         if !all && named.is_none() {
-            // Which stream it was is not recorded; the one that was done last ended the wait.
+            // The stream is not recorded; the one that was done last ended the wait.
             self.found.edge(lane, done, host, end);
         }
         self.wait(host, (start, end), lane);
@@ -234,8 +234,8 @@ impl Syncs<'_, '_> {
         }
     }
 
-    /// The next work that a thread launches waits for an event that is not named: whatever ended last before it
-    /// began, of what had been launched on other streams when the wait was asked for.
+    /// The next work that a thread launches waits for an event that is not named. The event is taken to be the work that
+    /// ended last before, of the work that had been launched on other streams when the wait was requested.
     fn unnamed_wait(&mut self, rank: Option<u32>, to: u32, waiting: &Work, asked_at: i64) {
         let mut last: Option<(u32, Work)> = None;
         for &lane in &*self.streams(rank) {
@@ -274,7 +274,7 @@ impl Syncs<'_, '_> {
         }
     }
 
-    /// Where no synchronisation was traced: ops that read a value of the device wait for its copy.
+    /// If no synchronisation was traced, ops that read a value of the device wait for its copy.
     fn waiting_ops<T: TraceView + ?Sized>(&mut self, trace: &T) {
         let reads: HashSet<&str> = ["aten::item", "aten::_local_scalar_dense"].into();
         for (lane, work) in self.work.all() {

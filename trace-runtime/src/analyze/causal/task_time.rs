@@ -1,4 +1,4 @@
-//! How async ops spent their time.
+//! The running and suspended time of async ops.
 
 use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
@@ -8,10 +8,11 @@ use std::collections::HashMap;
 ///
 /// `running_ns + suspended_ns = wall_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TaskTime {
     /// The op's name.
     pub operation: String,
-    /// How many executions were suspended at least once.
+    /// Number of executions that were suspended at least once.
     pub count: usize,
     /// From their starts to their ends.
     pub wall_ns: u64,
@@ -26,7 +27,7 @@ json_struct!(TaskTime {
     optional: [],
 });
 
-/// The time of each async op, longest wall time first; empty where no op was suspended.
+/// The time of each async op, longest wall time first; empty if no op was suspended.
 pub fn task_times<T: TraceView + ?Sized>(trace: &T) -> Vec<TaskTime> {
     let mut times: HashMap<&str, TaskTime> = HashMap::new();
     for view in trace.views() {

@@ -10,9 +10,9 @@ use crate::analyze::nesting::parent_index;
 use crate::model::{EntryView, PauseKind, TraceView};
 use std::collections::{HashMap, HashSet};
 
-/// Work that an op handed to another thread, or that a task ran on one.
+/// Finds work that an op handed to another thread, and the waits for it.
 ///
-/// Where the work ended before the op did, the op waits for it whenever nothing else runs in it.
+/// If the work ended before the op did, the op waited for it whenever no other op ran inside the op.
 pub(super) fn handoffs<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, found: &mut Found) {
     for (index, view) in trace.views().enumerate() {
         let Some(lane) = lanes.of_entry(index) else {
@@ -53,7 +53,7 @@ pub(super) fn handoffs<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>, foun
     }
 }
 
-/// True if an op waited on its own thread for an async op inside of it, as `block_on` does.
+/// True if an op waited on its own thread for an async op inside it, as `block_on` does.
 fn blocks_on(op: &EntryView<'_>, task: &EntryView<'_>) -> bool {
     op.suspended_ns() == 0 && (op.rank(), op.thread()) == (task.rank(), task.thread())
 }
@@ -89,10 +89,10 @@ fn runs_backward(name: &str) -> bool {
         || node.ends_with("Backward")
 }
 
-/// The thread that asked for a backward pass only waits while another thread runs it.
+/// The thread that requested a backward pass only waits while another thread runs it.
 ///
-/// It waits from the first to the last op of the backward thread within one stretch of its own in which
-/// no op of its own begins or ends.
+/// It waits from the first to the last op of the backward thread within a time in which no op of the waiting thread begins
+/// or ends.
 pub(super) fn backward<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,
@@ -115,7 +115,7 @@ pub(super) fn backward<T: TraceView + ?Sized>(
         let Some((waiting, bursts)) = best else {
             continue;
         };
-        // Threads that go on while the other one works do not wait for it.
+        // Threads that continue while the other one works do not wait for it.
         if bursts
             .iter()
             .map(|burst| burst.busy)
@@ -166,7 +166,7 @@ fn backward_lanes<T: TraceView + ?Sized>(trace: &T, lanes: &Lanes<'_>) -> Vec<u3
     found
 }
 
-/// When a lane did something, as disjoint intervals.
+/// The times at which a lane was busy, as disjoint intervals.
 fn busy(pieces: &[Piece]) -> Vec<(i64, i64)> {
     let mut busy: Vec<(i64, i64)> = Vec::new();
     for piece in pieces {
@@ -181,11 +181,11 @@ fn busy(pieces: &[Piece]) -> Vec<(i64, i64)> {
 struct Burst {
     start: i64,
     end: i64,
-    /// Of that, the time in which the other lane did something.
+    /// The part of that time in which the other lane was busy.
     busy: u64,
 }
 
-/// Where a lane's stretches, and the gaps between them, contain what another lane did.
+/// The pieces of a lane, and the gaps between them, that contain busy times of another lane.
 fn bursts(pieces: &[Piece], busy: &[(i64, i64)]) -> Vec<Burst> {
     let mut found: Vec<Burst> = Vec::new();
     let mut next = 0;

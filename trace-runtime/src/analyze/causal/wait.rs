@@ -1,21 +1,21 @@
-//! Waits: stretches in which a lane does nothing but wait for another.
+//! Waits: times in which a lane does nothing but wait for another.
 
 use super::lane::Lanes;
 use super::piece::Piece;
 use crate::analyze::forest::NONE;
 use std::collections::HashMap;
 
-/// What a lane waits for.
+/// The target of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum WaitFor {
-    /// Work on a lane: a host thread for a stream, a thread for another thread.
+    /// Work on another lane: a host thread waits for a stream, or a thread for another thread.
     Lane(u32),
     /// A rank that arrives later at a collective.
     Rank(u32),
 }
 
 impl WaitFor {
-    /// What is waited for, in words.
+    /// The name of the target.
     pub(super) fn label(self, lanes: &Lanes<'_>) -> String {
         match self {
             WaitFor::Lane(lane) => lanes.label(lane),
@@ -39,7 +39,7 @@ pub(super) struct Wait {
 
 /// Marks the pieces of each lane that are waiting, and splits those that are so in part.
 ///
-/// Where two waits for the same pieces overlap, the one that began first counts. Waits keep their index.
+/// If two waits for the same pieces overlap, the one that began first counts. Waits keep their index.
 pub(super) fn mark(lanes: &mut [Vec<Piece>], waits: &[Wait]) {
     let mut order: Vec<u32> = (0..waits.len() as u32).collect();
     order.sort_by_key(|&wait| {
@@ -67,7 +67,7 @@ fn mark_nodes(pieces: Vec<Piece>, waits: &[Wait], order: &[u32]) -> Vec<Piece> {
         .chunk_by(|&a, &b| waits[a as usize].only == waits[b as usize].only)
         .map(|group| (waits[group[0] as usize].only, group))
         .collect();
-    // Up to where the waits of a node have been looked at: its pieces come in order.
+    // By node, the first wait that has not been handled: its pieces come in order.
     let mut next: HashMap<u32, usize> = HashMap::new();
     let mut marked = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -110,7 +110,7 @@ fn mark_nodes(pieces: Vec<Piece>, waits: &[Wait], order: &[u32]) -> Vec<Piece> {
     marked
 }
 
-/// Marks whatever the lane did during the waits, and fills the gaps.
+/// Marks every piece of the lane during the waits, and fills the gaps.
 fn mark_all(pieces: &[Piece], waits: &[Wait], order: &[u32]) -> Vec<Piece> {
     let mut marked: Vec<Piece> = Vec::with_capacity(pieces.len() + order.len());
     let mut next = pieces.iter().copied().peekable();
@@ -160,7 +160,7 @@ fn mark_all(pieces: &[Piece], waits: &[Wait], order: &[u32]) -> Vec<Piece> {
     marked
 }
 
-/// Waiting where nothing ran on the lane.
+/// Adds waiting for a time in which nothing ran on the lane.
 fn fill(marked: &mut Vec<Piece>, start: i64, end: i64, wait: &Wait, number: u32) {
     if start < end {
         marked.push(Piece {

@@ -1,8 +1,8 @@
 //! The causes of waits between ranks: which ops made the late rank late.
 //!
-//! A rank is late because of what it did since both ranks last met: of that time, what it did for longer than the
-//! waiting rank did the same. So a wait is divided among the ops of the late rank in proportion to this excess. Where
-//! the late rank itself waited for a third one, that part of the wait passes on to the cause of that wait.
+//! A rank is late because of its work since both ranks last met: the ops that took longer there than on the waiting rank.
+//! So a wait is divided among the ops of the late rank in proportion to this excess. If the late rank itself waited for a
+//! third one, that part of the wait is charged to the cause of that wait.
 
 use super::CausalModel;
 use super::last_met::LastMet;
@@ -14,9 +14,9 @@ use crate::model::TraceView;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-/// What a late rank did between its ops.
+/// The name for the time of a late rank between its ops.
 const OUTSIDE: &str = "outside of ops";
-/// Causes kept per wait; what smaller ones have is added to the largest.
+/// Causes kept per wait; the time of smaller ones is added to the largest.
 const MOST_CAUSES: usize = 8;
 
 /// A cause in short: rank, op, time.
@@ -99,7 +99,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         causes
     }
 
-    /// How long a rank did what between two moments.
+    /// The time of each activity of a rank between two moments.
     fn profile(&self, row: &[Piece], from: i64, to: i64, names: &mut OpNames) -> HashMap<Did, u64> {
         let mut times = HashMap::new();
         let mut outside = to.saturating_sub(from).max(0).unsigned_abs();
@@ -126,14 +126,14 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     }
 }
 
-/// What a rank did in a stretch of time.
+/// An activity of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Did {
     /// An op, by the number of its name.
     Op(u32),
     /// It waited, by the number of the wait in the model.
     Waited(u32),
-    /// Nothing that was traced.
+    /// It ran nothing that was traced.
     Nothing,
 }
 

@@ -11,14 +11,15 @@ use std::collections::BTreeMap;
 
 /// All waits between ranks, added up.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct WaitStates {
-    /// How long ranks waited for each other, added up over ranks.
+    /// The time that ranks waited for each other, added up over ranks, in nanoseconds.
     pub total_ns: u64,
     /// By class, waiting rank and op, and late rank, longest first.
     pub sums: Vec<WaitSum>,
     /// The ops that others waited for, longest first; their times add up to `total_ns`.
     pub blames: Vec<Blame>,
-    /// How each rank spent its time.
+    /// The working, waiting and idle time of each rank.
     pub ranks: Vec<RankTime>,
     /// Sends and receives whose other side is not in the trace.
     pub unmatched_messages: usize,
@@ -31,6 +32,7 @@ json_struct!(WaitStates {
 
 /// Waits of one class of one rank in one op for one other rank.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct WaitSum {
     /// The name of the [`WaitClass`].
     pub class: String,
@@ -40,9 +42,9 @@ pub struct WaitSum {
     pub operation: String,
     /// The rank that was late.
     pub late_rank: u32,
-    /// How often.
+    /// The number of waits.
     pub count: usize,
-    /// How long.
+    /// The time, in nanoseconds.
     pub ns: u64,
 }
 
@@ -53,10 +55,11 @@ json_struct!(WaitSum {
 
 /// Waiting of other ranks that one op of one rank caused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Blame {
     /// The rank that was late.
     pub rank: u32,
-    /// What it did for longer than those who waited; `outside of ops` between its ops.
+    /// The op that took longer on it than on the ranks that waited; `outside of ops` for time between its ops.
     pub operation: String,
     /// The waiting that it caused, added up over the ranks that waited.
     pub ns: u64,
@@ -71,7 +74,7 @@ json_struct!(Blame {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitState {
-    /// What sort of wait it is.
+    /// The class of the wait.
     pub class: WaitClass,
     /// The rank that waited.
     pub rank: u32,
@@ -79,9 +82,9 @@ pub struct WaitState {
     pub step: usize,
     /// The op that waited.
     pub operation: String,
-    /// When the wait began.
+    /// The start of the wait, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// How long it was.
+    /// Its length, in nanoseconds.
     pub ns: u64,
     /// The rank that was late.
     pub late_rank: u32,
@@ -92,9 +95,9 @@ pub struct WaitState {
 }
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// Waits between ranks: how long each rank waited in which op for whom, and which ops caused it.
+    /// Waits between ranks: for each rank and op the time that it waited for which rank, and the ops that caused it.
     ///
-    /// Empty where the trace has fewer than two ranks. The clocks of the ranks must be lined up, as
+    /// Empty if the trace has fewer than two ranks. The clocks of the ranks must be aligned, as
     /// [`TraceStore::merge`](crate::TraceStore::merge) does.
     pub fn wait_states(&self) -> WaitStates {
         let rows = self.rank_rows();

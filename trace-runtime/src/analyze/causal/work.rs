@@ -6,12 +6,12 @@ use crate::analyze::forest::NONE;
 use crate::analyze::nesting::parent_index;
 use crate::model::{EntryView, TraceView};
 
-/// When and where a piece of device work was launched.
+/// The launch of a piece of device work: its lane and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LaunchPoint {
     /// The host lane that launched it.
     pub(super) lane: u32,
-    /// The number of the runtime call; [`NONE`] where only the op that made it is known.
+    /// The number of the runtime call; [`NONE`] if only the op that made it is known.
     pub(super) call: u32,
     pub(super) start: i64,
     pub(super) end: i64,
@@ -27,7 +27,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// When it was launched; its own start where that is unknown.
+    /// The time of its launch; its own start if that is unknown.
     pub(super) fn launched_at(&self) -> i64 {
         self.launch.map_or(self.start, |launch| launch.start)
     }
@@ -110,8 +110,8 @@ impl DeviceWork {
         work
     }
 
-    /// The work that an op with the option `sync` launched and waited for. When it began on the device is not known: it
-    /// counts from the moment at which the op began to wait.
+    /// Adds the work that an op with the option `sync` launched and waited for. Its start on the device is not known, so it is
+    /// assumed to start when the op began to wait.
     fn synchronised<'a>(&mut self, lanes: &Lanes<'a>, host: u32, entry: u32, view: &EntryView<'a>) {
         if let Some((lane, start, end)) = lanes.sync_of(view) {
             self.by_lane[lane as usize].works.push(Work {
@@ -154,7 +154,7 @@ impl DeviceWork {
     }
 }
 
-/// The op on a host lane that launched an entry, where no runtime call is known.
+/// The op on a host lane that launched an entry, if no runtime call is known.
 fn launching_op<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,
@@ -203,7 +203,7 @@ impl LaneWork {
             .collect();
     }
 
-    /// The work that an entry is.
+    /// The work of an entry.
     pub(super) fn of_entry(&self, entry: u32, start: i64) -> Option<&Work> {
         let first = self.works.partition_point(|work| work.start < start);
         let same = self.works[first..].iter();
@@ -211,7 +211,7 @@ impl LaneWork {
             .find(|work| work.entry == entry)
     }
 
-    /// Of the work launched at `at` or before, the one that ends last.
+    /// The work that ends last, of that launched at `at` or before.
     pub(super) fn launched_until(&self, at: i64) -> Option<&Work> {
         let position = self.position(at).checked_sub(1)?;
         Some(&self.works[self.last_to_end[position] as usize])
@@ -230,7 +230,7 @@ impl LaneWork {
             .map(|&work| &self.works[work as usize])
     }
 
-    /// Of the work launched at `launched` or before, the one that ends last but not after `until`.
+    /// The work that ends last but not after `until`, of that launched at `launched` or before.
     pub(super) fn ended_until(&self, launched: i64, until: i64) -> Option<&Work> {
         // Streams run their work in order, so the first one that fits from the end on is the answer.
         let position = self.position(launched);

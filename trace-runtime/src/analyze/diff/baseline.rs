@@ -1,7 +1,7 @@
 //! A group of runs as a small file that can be committed.
 //!
-//! Of the run that is shown, the quietest one, every figure is kept exactly. Of the others, which show how much runs
-//! vary, each figure is kept as a multiple of that, in thousandths: four characters rather than ten.
+//! The figures of the quietest run, which is the one that is shown, are kept exactly. The figures of the other runs, which
+//! show how much runs vary, are kept as thousandths of those: four characters rather than ten.
 
 use super::run_group::{Matched, RunGroup};
 use super::run_summary::{RowFigures, RowSummary, RunSummary};
@@ -10,13 +10,13 @@ use crate::model::{TraceError, TraceErrorKind};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// The version of the file. It grows when an older reader would get something wrong.
+/// The version of the file format. It increases when an older reader would misread a newer file.
 pub const BASELINE_VERSION: u32 = 3;
 /// The first key of the file, by which it is recognised.
 const MARK: &str = "optrace_baseline";
-/// Runs are left out of a file that would be larger.
+/// The largest size of the file; runs are left out to stay below it.
 const MOST_BYTES: usize = 200_000;
-/// Fewer runs are never kept for the sake of size: they would not show how much runs vary.
+/// At least this many runs are kept, whatever the size: fewer would not show how much runs vary.
 const FEWEST_RUNS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -66,7 +66,7 @@ json_struct!(Content {
 });
 
 impl RunGroup {
-    /// Whether a file that begins with these bytes is a baseline rather than a trace.
+    /// True if a file that begins with these bytes is a baseline rather than a trace.
     pub fn is_baseline(start: &[u8]) -> bool {
         let object = start.trim_ascii_start().strip_prefix(b"{");
         let key = object.and_then(|text| text.trim_ascii_start().strip_prefix(b"\""));
@@ -75,7 +75,8 @@ impl RunGroup {
 
     /// The group as a baseline file: JSON with one row a line, so that a changed op is a changed line in a review.
     ///
-    /// Runs are left out where the file would exceed 200 kB; three are always kept. A thousand rows keep three.
+    /// Runs are left out if the file would exceed 200 kB, but three are always kept. With a thousand rows there is room for
+    /// three.
     pub fn to_baseline(&self) -> Result<String, serde_json::Error> {
         let mut runs = self.runs.len();
         loop {
@@ -175,7 +176,7 @@ impl RunGroup {
         Ok(RunGroup { runs })
     }
 
-    /// So many runs: the quietest one, whose figures are kept exactly, then others in order.
+    /// The runs to keep, at most `most`: the quietest one, whose figures are kept exactly, then others in order.
     fn kept_runs(&self, most: usize) -> Vec<usize> {
         let Some(quiet) = self.quiet_run(self.runs.len()) else {
             return Vec::new();
@@ -270,7 +271,7 @@ fn figures(fields: &[u64]) -> Option<RowFigures> {
     })
 }
 
-/// What each field is given in thousandths of: itself in the exact run, or the self time there, because the last two
+/// The field of the exact run that each field is a multiple of: the same field, or the self time for the last two, which
 /// may be zero in one run and large in another.
 const RELATIVE_TO: [usize; 8] = [0, 1, 2, 3, 4, 5, 1, 1];
 

@@ -8,14 +8,15 @@ use super::run_group::RunGroup;
 use super::trace_diff::{DiffRow, LONG_CALLS, OUTSIDE, OVERLAP, TraceDiff};
 use super::verdict::Verdict;
 
-/// What counts as a change, and how the runs were made.
+/// The limits above which a difference counts as a change, and how the runs were made.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct DiffSettings {
     /// Changes up to this share are called the same; 0.05 by default.
     pub threshold: f64,
     /// Ops with a smaller share of the total, before and after, are not tested; 0.02 by default.
     pub min_weight: f64,
-    /// How the runs were made.
+    /// The order in which the runs were made; [`Design::Groups`] by default.
     pub design: Design,
 }
 
@@ -26,6 +27,29 @@ impl Default for DiffSettings {
             min_weight: 0.02,
             design: Design::Groups,
         }
+    }
+}
+
+impl DiffSettings {
+    /// Sets the share up to which a change is called the same.
+    #[must_use]
+    pub fn with_threshold(mut self, share: f64) -> DiffSettings {
+        self.threshold = share;
+        self
+    }
+
+    /// Sets the share of the total below which an op is not tested.
+    #[must_use]
+    pub fn with_min_weight(mut self, share: f64) -> DiffSettings {
+        self.min_weight = share;
+        self
+    }
+
+    /// Sets how the runs were made: in groups, or in turns.
+    #[must_use]
+    pub fn with_design(mut self, design: Design) -> DiffSettings {
+        self.design = design;
+        self
     }
 }
 
@@ -91,8 +115,8 @@ pub fn diff(before: &RunGroup, after: &RunGroup, settings: &DiffSettings) -> Tra
 }
 
 impl TraceDiff {
-    /// A total whose own tests leave its change to chance has changed all the same if ops that are proven to have changed
-    /// explain it: the rows add up to it.
+    /// If the tests of the total do not prove a change, but ops are proven to have changed and together explain the change of
+    /// the total, the total has changed too: the rows add up to it.
     fn explain_total(&mut self) {
         if matches!(self.total.verdict, Verdict::Slower | Verdict::Faster) {
             return;

@@ -1,4 +1,4 @@
-//! Two groups of runs, matched, with what their ops have in common.
+//! Two groups of runs, matched, and the change that their ops have in common.
 
 use super::compare::DiffSettings;
 use super::decomposition::{Parts, Whole};
@@ -17,7 +17,7 @@ const COMMON_BY_CHANCE: f64 = 0.03;
 /// An op with a smaller share of the time is not used for the change that all ops share.
 const VOTER_WEIGHT: f64 = 0.002;
 
-/// Two groups of runs, matched: what the tests and the rows are made from.
+/// Two groups of runs, matched: the input of the tests and of the rows.
 pub(super) struct Comparison<'a> {
     pub(super) settings: &'a DiffSettings,
     pub(super) runs: Runs,
@@ -32,7 +32,7 @@ pub(super) struct Comparison<'a> {
     pub(super) long_ns: (i64, i64),
     /// The change that the ops have in common, by metric; as a logarithm.
     pub(super) common: HashMap<Metric, f64>,
-    /// By how much the time of the ops exceeds their quiet time in each run: interference.
+    /// Interference in each run: the logarithm by which the time of the ops exceeds their quiet time.
     pub(super) excess: Vec<f64>,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Comparison<'a> {
         ]);
     }
 
-    /// The change of a metric that the ops have in common; 0 for calls, and where there are too few ops.
+    /// The change of a metric that the ops have in common; 0 for calls, and if there are too few ops.
     pub(super) fn common_change(&self, metric: Metric) -> f64 {
         self.common.get(&metric).copied().unwrap_or_default()
     }

@@ -53,7 +53,7 @@ impl Parts {
         })
     }
 
-    /// By how much the time changed.
+    /// The change of the time.
     pub(super) fn change_ns(&self) -> i64 {
         self.after_ns.saturating_sub(self.before_ns)
     }
@@ -67,7 +67,7 @@ pub(super) struct Whole {
     /// Elapsed time in which no op ran. Takes the remainders of dividing by the number of steps, so that everything
     /// adds up.
     pub(super) outside_ns: i64,
-    /// Below zero where ops ran at the same time: their self times count more than once.
+    /// Below zero if ops ran at the same time: their self times count more than once.
     pub(super) overlap_ns: i64,
 }
 

@@ -1,12 +1,21 @@
-//! Whether a change is too much.
+//! Decides whether a change is too large for a CI job.
 
 use super::trace_diff::{DiffRow, OVERLAP, TraceDiff};
 use super::verdict::Verdict;
 use crate::model::json_struct::json_struct;
 use crate::units::{duration, percent, prose, shapes};
 
-/// The limits for a CI job. A change fails only if it is significant, larger than its limit, and heavy enough.
+/// The limits for a CI job, for [`TraceDiff::failures`]. A change fails only if it is significant, larger than its limit,
+/// and heavy enough. Without a limit nothing fails.
+///
+/// ```
+/// use trace_runtime::analyze::Gate;
+///
+/// // The total may get 5 % slower, each op 10 %.
+/// let gate = Gate::new().with_total(0.05).with_op(0.1);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Gate {
     /// The total may get slower by this share.
     pub total: Option<f64>,
@@ -17,14 +26,47 @@ pub struct Gate {
     pub op: Option<f64>,
 }
 
-/// Something that got too slow.
+impl Gate {
+    /// A gate that everything passes.
+    pub const fn new() -> Gate {
+        Gate {
+            total: None,
+            min_change_ns: 0,
+            op: None,
+        }
+    }
+
+    /// Sets the share by which the total may get slower.
+    #[must_use]
+    pub const fn with_total(mut self, share: f64) -> Gate {
+        self.total = Some(share);
+        self
+    }
+
+    /// Sets the change of the total, in nanoseconds per step or run, below which it does not fail.
+    #[must_use]
+    pub const fn with_min_change_ns(mut self, ns: u64) -> Gate {
+        self.min_change_ns = ns;
+        self
+    }
+
+    /// Sets the share by which an op may get slower.
+    #[must_use]
+    pub const fn with_op(mut self, share: f64) -> Gate {
+        self.op = Some(share);
+        self
+    }
+}
+
+/// An op, or the total, that got too slow for a [`Gate`].
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct GateFailure {
     /// `total`, or the op with its shapes.
     pub what: String,
     /// The change as a share; 1.0 for an added op.
     pub change: f64,
-    /// What it adds to the total, in nanoseconds per step or run.
+    /// The time that it adds to the total, in nanoseconds per step or run.
     pub adds_ns: i64,
     /// The reason as a sentence without its subject: `takes 12 % longer …`.
     pub reason: String,
@@ -36,7 +78,7 @@ json_struct!(GateFailure {
 });
 
 impl TraceDiff {
-    /// What got too slow for a gate, heaviest first, the total before all; empty if the gate passes.
+    /// The total and the ops that got too slow for a gate: the total first, then the heaviest. Empty if the gate passes.
     ///
     /// An added op fails if it weighs enough, unless removed ops save as much time: an op that was renamed does not
     /// fail.

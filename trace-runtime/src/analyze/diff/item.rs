@@ -1,4 +1,4 @@
-//! What is tested: the total, the ops, the ops with the same shapes, and the time outside of any op.
+//! The items that are tested: the total, the ops, the ops with the same shapes, and the time outside any op.
 
 use super::run_group::{Key, Matched, RunGroup};
 use super::run_summary::{RowFigures, RunSummary};
@@ -8,9 +8,9 @@ use std::collections::HashMap;
 /// A figure of an item in each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Metric {
-    /// Self time per unit: what the item adds to the total.
+    /// Self time per unit: the time that the item adds to the total.
     Time,
-    /// Calls per unit × a quiet call ([`RowFigures::quiet_ns`]): what the item would add on a machine that nothing else uses.
+    /// Calls per unit × a quiet call ([`RowFigures::quiet_ns`]): the time that the item would add on an idle machine.
     Quiet,
     /// Calls per unit.
     Calls,
@@ -36,7 +36,7 @@ impl Metric {
     }
 }
 
-/// One thing that is compared.
+/// The kind of an item that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// All shapes of an op.
@@ -146,7 +146,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// A metric in each run, per unit where it adds up; `None` in a run that does not have the item.
+    /// A metric in each run, per unit if it adds up; `None` in a run that does not have the item.
     pub(super) fn values(&self, metric: Metric) -> impl Iterator<Item = Option<f64>> {
         self.runs.iter().map(move |figures| {
             figures.map(|of| match metric {
@@ -174,7 +174,7 @@ impl<'a> Item<'a> {
         median(ratios.map(|of| (of.typical / of.quiet).ln().max(0.0)))
     }
 
-    /// Whether any of the runs in this range has the item.
+    /// True if any of the runs in this range has the item.
     pub(super) fn runs_in(&self, runs: std::ops::Range<usize>) -> bool {
         self.runs[runs].iter().any(Option::is_some)
     }

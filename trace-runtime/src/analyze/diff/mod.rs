@@ -1,4 +1,4 @@
-//! Two groups of runs compared: what changed, where, and whether chance explains it.
+//! Compares two groups of runs: the changes, the ops that cause them, and whether chance explains them.
 //!
 //! # Method
 //!
@@ -14,14 +14,14 @@
 //!
 //! **What is tested**, for the total, every op and every op × shapes that weighs enough:
 //! - *quiet time*: calls × the mean of the faster half of the calls, which other programs rarely disturb. It varies by
-//!   one to five percent between runs even on a busy machine. It finds slower code. A percentile would jump where the
+//!   one to five percent between runs even on a busy machine. It finds slower code. A percentile would jump if the
 //!   calls of an op are a mixture of short and long ones.
 //! - *calls*: it finds ops that are called more often.
 //! - *time*: the self time. It finds tails: calls that are slow once in a while.
-//! - the *median*, the 95th percentile and the longest call of op × shapes, which have verdicts of their own and no
+//! - the *median*, the 95th percentile and the longest call of op × shapes, which have their own verdicts and no
 //!   influence on the row's.
 //!
-//! The time outside of ops is tested in the same way; its calls are the gaps between ops.
+//! The time outside ops is tested in the same way; its calls are the gaps between ops.
 //!
 //! **The level of a side** is the mean of the lower half of its runs (the three fastest of five), for each figure. A
 //! shared machine is slow for several runs in a row, and only ever adds time, so the slow half shows the machine and the
@@ -58,13 +58,13 @@
 //! of the threshold at the lower end of its 95 % interval. It must have the direction in which the time that is shown
 //! changed: nothing that shrinks is called slower.
 //!
-//! **The total from its ops.** Where the tests of the total leave a change to chance, the ops that are proven to have
-//! changed may still explain it: if together they change the total by more than the threshold, in the direction in which
-//! it changed, the total gets that verdict.
+//! **The total from its ops.** If the tests of the total do not prove a change, the ops that are proven to have changed may
+//! still explain it: if together they change the total by more than the threshold, in the direction in which it changed,
+//! the total gets that verdict.
 //!
 //! **Long calls.** On a busy machine most of the elapsed time of an op may be that of a few interrupted calls, which
 //! change at random. If the quiet time of an op is proven to grow and its shown time shrinks by chance, or the reverse, then
-//! the time beyond two median calls is shown in a row of its own ([`LONG_CALLS`]). Rows still add up.
+//! the time beyond two median calls is shown in its own row ([`LONG_CALLS`]). Rows still add up.
 //!
 //! # Error rates
 //!
@@ -84,9 +84,9 @@
 //! # Assumptions
 //!
 //! Runs of a side do the same work. Disturbances between runs are independent after the common change is removed; in
-//! groups they may drift as above. Where the data of an op is in memory is the same on both sides: it can change the time of
-//! an op by a factor of two, in all runs of a program. An op that is slow only in some runs is not found: the quietest run does not
-//! show it. Where most ops of a trace change for different reasons, the median change is still called common.
+//! groups they may drift as above. The addresses of an op's data are alike on both sides: they can change the time of an op
+//! by a factor of two, in all runs of a program. An op that is slow only in some runs is not found: the quietest run does
+//! not show it. If most ops of a trace change for different reasons, the median change is still called common.
 
 mod baseline;
 mod compare;
@@ -113,6 +113,6 @@ pub use noise::Design;
 pub use run_group::RunGroup;
 pub use run_summary::{RowFigures, RowSummary, RunSummary};
 pub use trace_diff::{
-    DiffRow, Evidence, LONG_CALLS, Method, OUTSIDE, OVERLAP, TotalChange, TraceDiff,
+    DiffMethod, DiffRow, Evidence, LONG_CALLS, OUTSIDE, OVERLAP, TotalChange, TraceDiff,
 };
 pub use verdict::Verdict;

@@ -1,4 +1,4 @@
-//! How much a metric varies without a change: between runs, and between groups of runs.
+//! Noise: the variation of a metric without a change, between runs and between groups of runs.
 //!
 //! The constants were chosen on recordings of the examples `transformer` and `train_mlp` on a machine with two cores,
 //! idle to ten times oversubscribed; `scripts/gate-check.sh` measures the error rates that follow from them.
@@ -7,7 +7,7 @@ use super::item::Metric;
 use super::shared_variance::SharedVariance;
 use super::statistics::{critical, mean, squares, upper_tail};
 
-/// How the runs were made.
+/// The order in which the runs of two sides were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Design {
     /// All runs of one side, then all of the other, or at times that are not known. The machine may have changed in
@@ -15,11 +15,11 @@ pub enum Design {
     #[default]
     Groups,
     /// The two sides took turns, and the runs of both are in that order: run *i* before and run *i* after were made
-    /// one after the other. What the machine did affects both, and cancels. The sides have equally many runs.
+    /// one after the other. A slow machine affects both, which cancels. The sides have equally many runs.
     Pairs,
 }
 
-/// What is assumed about a metric beyond what the runs show. Logarithms: 0.01 is one percent.
+/// Assumptions about a metric beyond the variation that the runs show. As logarithms: 0.01 is one percent.
 #[derive(Debug, Clone, Copy)]
 struct Assumed {
     /// The standard deviation between runs is never taken to be smaller.
@@ -88,7 +88,7 @@ impl Runs {
         (kept(self.before) + kept(self.after)).saturating_sub(2)
     }
 
-    /// Whether there are enough runs to measure the variance between them.
+    /// True if there are enough runs to measure the variance between them.
     pub(super) fn show_variance(&self) -> bool {
         self.before.min(self.after) >= ENOUGH_RUNS
     }
@@ -100,7 +100,7 @@ impl Runs {
         SELECTION.powi(2) * squares / self.freedom().max(1) as f64
     }
 
-    /// Whether every run after is above every run before, or below; for pairs, whether all differ in one direction.
+    /// True if every run after is above every run before, or below; for pairs, whether all differ in one direction.
     pub(super) fn are_apart(&self, series: &[f64]) -> bool {
         let (before, after) = series.split_at(self.before);
         let all = |above: fn(f64, f64) -> bool| match self.design {
@@ -151,7 +151,7 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// `series` are the logarithms of the metric of the items that matter, without what all items have in common.
+    /// `series` are the logarithms of the metric of the items that matter, without the change that all items share.
     pub(super) fn of<'a>(
         metric: Metric,
         runs: Runs,
@@ -185,7 +185,7 @@ impl Noise {
         }
     }
 
-    /// Tests the change of one item, of which `common` is what all items have in common. `uneven` is the logarithm of
+    /// Tests the change of one item; `common` is the part of it that all items share. `uneven` is the logarithm of
     /// the median call over the quiet call: 0 if all calls take equally long.
     pub(super) fn test(&self, series: &[f64], change: f64, common: f64, uneven: f64) -> Tested {
         let runs = &self.runs;
@@ -227,7 +227,7 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// The change, where it and its specific part agree on the direction: the smaller of the two. Else 0.
+    /// The change, if it and its specific part agree on the direction: the smaller of the two. Else 0.
     pub(super) fn size(&self) -> f64 {
         if self.change.signum() == self.specific.signum() {
             self.change

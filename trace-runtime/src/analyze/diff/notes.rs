@@ -1,4 +1,4 @@
-//! What a reader must know before trusting the verdicts of a comparison.
+//! Notes: limits of a comparison that readers must know before they trust its verdicts.
 
 use super::run_group::RunGroup;
 use super::trace_diff::TraceDiff;

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 /// assert_eq!(found.total.change_ns, 400_000);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RunGroup {
     /// The runs, in the order in which they were made.
     pub runs: Vec<RunSummary>,
@@ -83,7 +84,7 @@ pub(super) type Key<'a> = (&'a str, bool, &'a [Vec<usize>]);
 
 /// The rows of all runs of both sides, matched.
 pub(super) struct Matched<'a> {
-    /// In the order in which they are first met.
+    /// In the order of their first occurrence.
     pub(super) keys: Vec<Key<'a>>,
     /// For each key, its figures in each run: first the runs before, then those after.
     pub(super) figures: Vec<Vec<Option<RowFigures>>>,

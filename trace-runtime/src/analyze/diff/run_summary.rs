@@ -11,7 +11,7 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::BTreeMap;
 
-/// The metadata of a trace that a comparison looks at: what ran, and where.
+/// The keys of the metadata that a comparison uses: facts about the program and the machine.
 const FACTS: [&str; 8] = [
     "program",
     "program_build",
@@ -28,6 +28,7 @@ const BLOCKS: usize = 10;
 /// The calls of one op with the same input shapes in one run. Times are self times, in nanoseconds: a slow inner op
 /// does not make its callers slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RowFigures {
     /// The number of calls.
     pub count: u64,
@@ -44,7 +45,7 @@ pub struct RowFigures {
     /// The longest call.
     pub max_ns: u64,
     /// The standard error of `self_ns`, from blocks of consecutive calls, so that calls that are slow together do not
-    /// count as independent; larger where few calls leave it uncertain. All of `self_ns` if there was one call.
+    /// count as independent; larger if few calls leave it uncertain. All of `self_ns` if there was one call.
     pub spread_ns: u64,
     /// The time by which calls took longer than two median calls: rare slow calls, or calls that were interrupted.
     pub long_ns: u64,
@@ -59,12 +60,13 @@ json_struct!(RowFigures {
 
 /// One op with the same input shapes in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RowSummary {
     /// The op's name.
     pub operation: String,
     /// The dims of its inputs.
     pub input_shapes: Vec<Vec<usize>>,
-    /// Whether it ran on a device other than `cpu`.
+    /// True if it ran on a device other than `cpu`.
     pub accelerator: bool,
     /// Its calls.
     pub figures: RowFigures,
@@ -72,29 +74,30 @@ pub struct RowSummary {
 
 /// One run, reduced to the figures that a comparison needs.
 ///
-/// Where the trace has steps, only entries that belong to a step count, and figures are compared per step.
+/// If the trace has steps, only entries that belong to a step count, and figures are compared per step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RunSummary {
-    /// The number of steps, of all ranks; 0 where the trace has none and the run as a whole is compared.
+    /// The number of steps, of all ranks; 0 if the trace has none and the run as a whole is compared.
     pub steps: u64,
     /// Elapsed time: of the steps, else from the first start to the last end. The sum of self times in a trace that
     /// does not have the start of every entry.
     pub total_ns: u64,
-    /// Elapsed time in which at least one op ran, minus the sum of self times: below zero where threads or devices
+    /// Elapsed time in which at least one op ran, minus the sum of self times: below zero if threads or devices
     /// ran ops at the same time.
     pub overlap_ns: i64,
-    /// Whether `total_ns` is elapsed time rather than a sum of self times.
+    /// True if `total_ns` is elapsed time rather than a sum of self times.
     pub elapsed: bool,
     /// The elapsed time in which no op ran. Each gap between ops counts as a call.
     pub outside: RowFigures,
     /// Each op with the same input shapes, in the order in which they first ran.
     pub rows: Vec<RowSummary>,
-    /// What ran, and where: the program and the machine, as far as the trace has them.
+    /// Facts about the program and the machine, as far as the trace has them.
     pub facts: BTreeMap<String, String>,
 }
 
 impl RunSummary {
-    /// Reduces a trace.
+    /// Reduces a trace to its figures.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> RunSummary {
         let nesting = Nesting::of(trace);
         let step_of = step_of_entries(trace);
@@ -229,7 +232,7 @@ struct Elapsed {
 }
 
 impl Elapsed {
-    /// `None` where an entry has no start, or there are no entries.
+    /// `None` if an entry has no start, or there are no entries.
     fn of<T: TraceView + ?Sized>(trace: &T, counts: impl Fn(usize) -> bool) -> Option<Elapsed> {
         let mut by_rank: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
         let by_steps = !trace.steps().is_empty();

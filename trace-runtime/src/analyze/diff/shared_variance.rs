@@ -1,4 +1,4 @@
-//! What the variances of many items have in common: Smyth's empirical Bayes estimate (2004), as in limma.
+//! The variance that many items share: Smyth's empirical Bayes estimate (2004), as in limma.
 //!
 //! A variance from few runs is uncertain, so each item borrows from the others. How much depends on how alike they are.
 //! On a quiet machine they are alike. On a busy one the ops with long calls vary much more than the others, and must
@@ -6,7 +6,7 @@
 
 use super::statistics::{mean, median, squares};
 
-/// With fewer items it cannot be seen how alike they are.
+/// With fewer items, the spread of their variances cannot be estimated.
 const FEWEST_ITEMS: usize = 4;
 
 /// The variance that items have in common, and the degrees of freedom that it counts as beside their own.

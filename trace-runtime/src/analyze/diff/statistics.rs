@@ -94,7 +94,7 @@ pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// The median; of an even number the middle one that is closer to zero, 0 if they are on both sides of it.
+/// The median. For an even number of values, the middle one that is closer to zero; 0 if the two have different signs.
 ///
 /// For a change that many have in common: if only half of them have it, it is not common.
 pub(super) fn cautious_median(values: impl IntoIterator<Item = f64>) -> f64 {

@@ -30,12 +30,12 @@ pub(super) struct ItemTest {
     pub(super) metric: Metric,
     pub(super) series: Vec<f64>,
     pub(super) test: Tested,
-    /// Whether it is significant, after the correction for many tests.
+    /// True if it is significant, after the correction for many tests.
     pub(super) holds: bool,
 }
 
 impl<'a> Comparison<'a> {
-    /// Tests the total; returns the change that the ops have in common, too.
+    /// Tests the total. Also returns the change that the ops have in common.
     pub(super) fn total(&self) -> (f64, TotalChange) {
         let (before_ns, after_ns) = (self.whole.0.total_ns, self.whole.1.total_ns);
         let change_ns = after_ns.saturating_sub(before_ns);
@@ -214,7 +214,7 @@ impl<'a> Comparison<'a> {
         test.limited_by_calls(change_ns, spread_ns)
     }
 
-    /// Whether a change must also be larger than the calls within the runs explain. A time is a sum of calls, and a few
+    /// True if a change must also be larger than the calls within the runs explain. A time is a sum of calls, and a few
     /// interrupted calls change it much; a quiet call is robust against them if there are enough calls.
     pub(super) fn is_limited_by_calls(&self, item: &Item<'a>, metric: Metric) -> bool {
         match metric {
@@ -239,8 +239,8 @@ impl<'a> Comparison<'a> {
         (mean(after) - mean(before), spread)
     }
 
-    /// Whether an item has its share of the quiet time, too. One call that was interrupted makes an item heavy, and
-    /// its quiet time is then of little interest.
+    /// True if an item also has its share of the quiet time. One interrupted call makes an item heavy, and its quiet time is
+    /// then of little interest.
     pub(super) fn is_heavy_when_quiet(&self, item: &Item<'a>) -> bool {
         let (Some(series), Some(total)) =
             (item.series(Metric::Quiet), self.total_series(Metric::Quiet))
@@ -280,7 +280,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether a change is significant, larger than the threshold, and close to it or larger even at the lower end of
+    /// True if a change is significant, larger than the threshold, and close to it or larger even at the lower end of
     /// its 95 % interval.
     pub(super) fn is_proven(&self, test: &Tested, holds: bool) -> bool {
         let size = test.size().abs();

@@ -14,6 +14,7 @@ pub const LONG_CALLS: &str = "(long calls)";
 
 /// The test of one metric.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Evidence {
     /// `time` (self time), `quiet time` (calls × a quiet call), `calls`, `median call`, `p95 call` or `longest call`.
     pub metric: String,
@@ -45,6 +46,7 @@ json_struct!(Evidence {
 
 /// The change of the total.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct TotalChange {
     /// The total before, in nanoseconds per step or run: of the quietest run.
     pub before_ns: i64,
@@ -73,12 +75,13 @@ json_struct!(TotalChange {
 
 /// The change of one op, or of one op with the same input shapes. All times are self times.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct DiffRow {
     /// The op's name, [`OUTSIDE`], [`OVERLAP`] or [`LONG_CALLS`].
     pub operation: String,
     /// The dims of its inputs; `None` in a row for all shapes of an op.
     pub input_shapes: Option<Vec<Vec<usize>>>,
-    /// Whether it ran on a device other than `cpu`.
+    /// True if it ran on a device other than `cpu`.
     pub accelerator: bool,
     /// Calls before and after, in the quietest run of each side.
     pub count: (u64, u64),
@@ -92,7 +95,7 @@ pub struct DiffRow {
     pub slower_calls_ns: i64,
     /// The larger of its shares of the total before and after.
     pub weight: f64,
-    /// A quiet call before and after: a quarter of the calls took no longer. 0 in a row for all shapes of an op.
+    /// A quiet call before and after: the mean of the faster half of the calls. 0 in a row for all shapes of an op.
     pub quiet_ns: (u64, u64),
     /// The median call before and after; 0 in a row for all shapes.
     pub p50_ns: (u64, u64),
@@ -102,7 +105,7 @@ pub struct DiffRow {
     pub max_ns: (u64, u64),
     /// The change that the verdict is about, as a share: the largest that is significant, else 0.
     pub size: f64,
-    /// The verdict on what it adds to the total.
+    /// The verdict on the time that it adds to the total.
     pub verdict: Verdict,
     /// The tests that it comes from, and those of the median, the tail and the longest call.
     pub evidence: Vec<Evidence>,
@@ -124,16 +127,17 @@ json_struct!(DiffRow {
     optional: [input_shapes, accelerator, quiet_ns, p50_ns, p95_ns, max_ns],
 });
 
-/// How a comparison was made.
+/// The method of a comparison: its runs, units and limits.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Method {
+#[non_exhaustive]
+pub struct DiffMethod {
     /// Runs before and after.
     pub runs: (usize, usize),
-    /// Whether the two sides took turns.
+    /// True if the two sides took turns.
     pub pairs: bool,
     /// The unit that times refer to: `step` or `run`.
     pub per: String,
-    /// What the total is: `elapsed time`, or `time in ops` where the traces do not have the start of every entry.
+    /// The meaning of the total: `elapsed time`, or `time in ops` if the traces do not have the start of every entry.
     pub total: String,
     /// Changes up to this share are called the same.
     pub threshold: f64,
@@ -145,7 +149,7 @@ pub struct Method {
     pub description: String,
 }
 
-json_struct!(Method {
+json_struct!(DiffMethod {
     required: [
         runs,
         pairs,
@@ -159,11 +163,12 @@ json_struct!(Method {
     optional: [],
 });
 
-/// Two groups of runs compared: the total, and the parts that its change is made of.
+/// The comparison of two groups of runs: the total, and the parts that its change is made of.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct TraceDiff {
-    /// How the comparison was made.
-    pub method: Method,
+    /// The method of the comparison.
+    pub method: DiffMethod,
     /// The change of the total.
     pub total: TotalChange,
     /// Each op with the same input shapes, [`OUTSIDE`], [`OVERLAP`] and [`LONG_CALLS`], largest change first. Their changes add up to
@@ -171,7 +176,7 @@ pub struct TraceDiff {
     pub rows: Vec<DiffRow>,
     /// The same by op.
     pub ops: Vec<DiffRow>,
-    /// What a reader must know before trusting the verdicts.
+    /// Limits of the comparison that readers must know before they trust the verdicts.
     pub notes: Vec<String>,
 }
 

@@ -47,7 +47,8 @@ fn allocates(name: &str) -> bool {
         && !part("memgetinfo")
 }
 
-/// The calls without the longest, if that is most of them: the first use of a device is often a `cudaFree` of seconds.
+/// The calls, without the longest one if it takes most of their time: the first use of a device is often a `cudaFree` that
+/// takes seconds.
 fn recurring(mut spans: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     let length = |span: &(i64, i64)| span.1.abs_diff(span.0);
     let all = spans.iter().map(length).saturating_sum();

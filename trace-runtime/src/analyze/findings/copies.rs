@@ -1,4 +1,4 @@
-//! Rule: copies that nothing hides.
+//! Rule: copies that do not overlap with other work.
 
 use super::super::op_category::OpCategory;
 use super::facts::{Facts, mean};
@@ -9,7 +9,7 @@ use crate::units::percent;
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.03;
 
-/// What to try where nothing is copied between a host and a device.
+/// The advice if nothing is copied between a host and a device.
 const ON_HOST: &str = "write results in place or into outputs that exist, keep tensors in the layout that the next op needs";
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {

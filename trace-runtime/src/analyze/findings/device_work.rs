@@ -6,14 +6,14 @@ use super::finding::{Finding, FindingKind};
 use crate::units::percent;
 use std::fmt::Write as _;
 
-/// Below this share of busy time, the device is not what the run waits for.
+/// Below this share of busy time, the run does not wait for the device.
 const LEAST_BUSY: f64 = 0.3;
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.05;
 /// Kernels listed for a category, at most.
 const KERNELS: usize = 5;
 
-/// What to try for a category, where that is more than to compare it with the peaks.
+/// The advice for a category, if it is not the general advice to compare it with the peaks.
 fn advice(category: OpCategory) -> Option<&'static str> {
     match category {
         OpCategory::Elementwise | OpCategory::Normalisation | OpCategory::Reduction => Some(
@@ -29,11 +29,11 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut found: Vec<Finding> = Vec::new();
-    // Streams that run at one time, and work outside of the steps, do not make a device busy for longer.
+    // Streams that run at one time, and work outside the steps, do not make a device busy for longer.
     let cost = |self_ns: u64| mean(self_ns, facts.idle.len()).min(facts.busy_ns());
     for time in &facts.tables.categorised.times {
         let cost_ns = cost(time.self_ns);
-        // Communication and copies cost the time in which nothing hides them, by rules of their own.
+        // Communication and copies have their own rules: they cost only the time in which they do not overlap with other work.
         let named = !matches!(
             time.category,
             OpCategory::Communication | OpCategory::Copy | OpCategory::Other

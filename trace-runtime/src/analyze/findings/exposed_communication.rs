@@ -1,4 +1,4 @@
-//! Rule: communication that no computation hides.
+//! Rule: communication that does not overlap with computation.
 
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
@@ -32,7 +32,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let waiting = straggler(facts).map_or(0, |Straggler { cost_ns, .. }| cost_ns);
-    // Time in which a rank waits for a slower one is that finding's.
+    // The finding about stragglers has the time in which a rank waits for a slower one.
     let cost_ns = all.saturating_sub(waiting);
     if facts.share(cost_ns) < LEAST {
         return Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     finding.parts = ops.iter().map(|(name, ns)| facts.part(name, *ns)).collect();
     let recorded = facts.exposed.collectives.get(first).map(String::as_str);
     let what = match collective_in(first).or_else(|| collective_in(recorded?).or(recorded)) {
-        // A name that is little more than the collective is shown as it is.
+        // A name that is hardly longer than the collective is shown as it is.
         Some(collective) if first.len() > collective.len() + 1 => {
             format!("{collective} ({})", facts.name(first))
         }
@@ -56,14 +56,14 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Communication on accelerators outside of the computation of its rank; times are means over ranks.
+/// Communication on accelerators outside the computation of its rank; times are means over ranks.
 #[derive(Debug, Default)]
 pub(crate) struct Exposed {
     /// The time in which at least one op communicates and nothing computes.
     total_ns: u64,
-    /// By op, longest first. Ops that run at one time both have it.
+    /// By op, longest first. If ops run at the same time, each has that time.
     by_op: Vec<(String, u64)>,
-    /// The collective that every execution of an op belongs to, where the trace names it: kernels of different
+    /// The collective that every execution of an op belongs to, if the trace names it: kernels of different
     /// collectives can have one name.
     collectives: HashMap<String, String>,
 }

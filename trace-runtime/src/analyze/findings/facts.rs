@@ -1,4 +1,4 @@
-//! What the rules look at: the tables of a trace, and the time that counts.
+//! The input of the rules: the tables of a trace, and the time that shares refer to.
 
 use super::super::categories::Categorised;
 use super::super::causal::{CausalModel, CausedWaits, IdleTimes, LaunchSummary};
@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Characters of a name in a sentence, at most.
 const LONGEST_NAME: usize = 60;
 
-/// The tables that a report has anyway.
+/// Tables that a report computes for itself too.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tables<'a> {
     pub(crate) ops: &'a [OpRow],
@@ -43,12 +43,12 @@ pub(crate) struct Tables<'a> {
     pub(crate) growth: &'a [MemoryGrowth],
 }
 
-/// Everything that rules look at.
+/// The input of the rules.
 pub(crate) struct Facts<'a> {
     pub(crate) tables: Tables<'a>,
     pub(crate) whole: Whole,
     pub(crate) whole_ns: u64,
-    /// For each rank the time that counts.
+    /// For each rank the time that shares refer to.
     pub(crate) windows: BTreeMap<Option<u32>, Intervals>,
     /// Idle time of each accelerator.
     pub(crate) idle: Vec<IdleTime>,
@@ -69,14 +69,15 @@ pub(crate) struct Facts<'a> {
     pub(crate) caused: Vec<CausedWaits>,
     /// The pipeline stage of each rank that has one.
     pub(crate) stages: BTreeMap<u32, String>,
-    /// The work of each rank without communication, where ranks have stages.
+    /// The work of each rank without communication, if ranks have stages.
     pub(crate) rank_work: BTreeMap<u32, u64>,
     /// Host ops of the kind `io`.
     input_ops: HashSet<String>,
     names: ShortNames,
 }
 
-/// What the rules need of the causal model. The model is as large as the trace: it can be dropped before they run.
+/// The results of the causal model that the rules need. The model is as large as the trace: it can be dropped before they
+/// run.
 #[derive(Debug)]
 pub(crate) struct HostTimes {
     windows: Windows,
@@ -90,7 +91,7 @@ pub(crate) struct HostTimes {
 }
 
 impl HostTimes {
-    /// `times` are those of the model.
+    /// `times` are the results of the model.
     pub(crate) fn of<T: TraceView + ?Sized>(
         trace: &T,
         model: &CausalModel<'_, T>,
@@ -140,7 +141,7 @@ impl<'a> Facts<'a> {
             rank_work,
         } = host_times;
         if windows.is_empty() {
-            // Without start times, self times have to do.
+            // Without start times, self times are used.
             let rows = tables.ops.iter().filter(|row| !row.accelerator);
             host_ops.extend(rows.map(|row| (row.operation.clone(), row.self_ns)));
         }
@@ -192,8 +193,8 @@ impl<'a> Facts<'a> {
         self.input_ops.contains(name) || loads_data(name)
     }
 
-    /// Host ops by what they cost, longest first: with accelerators the time in which they kept them idle, the mean over
-    /// devices; else the time in which they ran.
+    /// Host ops by their cost, highest first: with accelerators, the time in which the accelerators were idle while the op
+    /// ran, as the mean over devices; else the time in which the op ran.
     pub(crate) fn costly_host_ops(&self) -> Vec<(&str, u64)> {
         if !self.has_accelerators() {
             let ops = self.host_ops.iter();
@@ -211,7 +212,7 @@ impl<'a> Facts<'a> {
         ops
     }
 
-    /// The mean of the busy time of all accelerators within the time that counts.
+    /// The mean busy time of all accelerators, within the time that shares refer to.
     pub(crate) fn busy_ns(&self) -> u64 {
         let busy = self.idle.iter().map(|one| {
             let window = self.windows.get(&one.rank).map_or(0, Intervals::length);
@@ -220,7 +221,7 @@ impl<'a> Facts<'a> {
         mean(busy.saturating_sum(), self.idle.len())
     }
 
-    /// A name for a sentence: its short form, cut at the end where it is still long.
+    /// A name for a sentence: its short form, cut at the end if it is still long.
     pub(crate) fn name(&self, name: &str) -> String {
         let short = self.names.get(name);
         if short.chars().count() <= LONGEST_NAME {
@@ -231,7 +232,7 @@ impl<'a> Facts<'a> {
         cut
     }
 
-    /// `name (31 %)`, with the shapes of an op where the part has them.
+    /// `name (31 %)`, with the shapes of an op if the part has them.
     pub(crate) fn part_text(&self, part: &FindingPart) -> String {
         let dims = shapes(part.input_shapes.as_deref().unwrap_or(&[]));
         let space = if dims.is_empty() { "" } else { " " };

@@ -3,7 +3,7 @@
 use crate::model::json_struct::{OnWire, json_struct};
 use std::fmt;
 
-/// What a [`Finding`] is about; for programs.
+/// The kind of a [`Finding`], for programs that match on it; [`Finding::sentence`] is for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum FindingKind {
@@ -15,7 +15,7 @@ pub enum FindingKind {
     LaunchBound,
     /// A device runs out of work at synchronisations. Subject: the op that synchronises.
     Synchronisation,
-    /// Communication that no computation hides. Subject: the communication op.
+    /// Communication does not overlap with computation. Subject: the communication op.
     ExposedCommunication,
     /// The other devices or ranks wait for a slower one. Subject: the slower one.
     Straggler,
@@ -29,7 +29,7 @@ pub enum FindingKind {
     DeviceOp,
     /// The program waits for its input data. Subject: the op that loads it.
     DataLoading,
-    /// Copies that nothing hides. Subject: the copy.
+    /// Copies do not overlap with other work. Subject: the copy.
     Copies,
     /// A device is idle while the host allocates or frees device memory. Subject: the runtime call.
     Allocation,
@@ -102,7 +102,7 @@ impl FindingKind {
         }
     }
 
-    /// What to try first.
+    /// The general advice for findings of this kind.
     pub(crate) const fn advice(self) -> &'static str {
         match self {
             FindingKind::HostBound => {
@@ -161,7 +161,7 @@ impl FindingKind {
         }
     }
 
-    /// Whether its cost is memory, and its time is not known.
+    /// True if its cost is memory, and its time is not known.
     pub(crate) const fn is_about_memory(self) -> bool {
         matches!(
             self,
@@ -169,8 +169,8 @@ impl FindingKind {
         )
     }
 
-    /// Share of a finding's cost that can be won at best, to rank findings. Waiting can go away whole;
-    /// work can become faster, but seldom disappears.
+    /// The largest share of a finding's cost that can be saved, to rank findings. Waiting can disappear; work can become
+    /// faster, but seldom disappears.
     pub(crate) const fn winnable(self) -> f64 {
         match self {
             FindingKind::HostOp
@@ -211,21 +211,21 @@ impl OnWire for FindingKind {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What it is about.
+    /// The kind.
     pub kind: FindingKind,
     /// The op, device, rank, category or step that it is about, by its full name.
     pub subject: String,
-    /// Time that it takes, in nanoseconds; the mean over devices or ranks where there are several.
+    /// Time that it takes, in nanoseconds; the mean over devices or ranks if there are several.
     pub cost_ns: u64,
     /// That time as a share of the whole.
     pub share: f64,
     /// The fact in one sentence, without a full stop.
     pub sentence: String,
-    /// What the cost is made of, largest first: host ops that ran meanwhile, shapes, kernels.
+    /// The parts of the cost, largest first: host ops that ran meanwhile, shapes, kernels.
     pub parts: Vec<FindingPart>,
     /// The section of the report that shows it.
     pub section: String,
-    /// What to try.
+    /// Advice: what to try first.
     pub advice: String,
     /// The kind and the subject of the finding whose cost includes this one's, if there is one in the list.
     pub within: Option<(FindingKind, String)>,
@@ -242,7 +242,7 @@ json_struct!(Finding {
 pub struct FindingPart {
     /// The op, kernel or device, by its full name.
     pub name: String,
-    /// The dims of its inputs, where the part is an op with these shapes.
+    /// The dims of its inputs, if the part is an op with these shapes.
     pub input_shapes: Option<Vec<Vec<usize>>>,
     /// Its time in nanoseconds.
     pub ns: u64,
@@ -255,7 +255,7 @@ json_struct!(FindingPart {
     optional: [input_shapes],
 });
 
-/// What the shares of findings refer to.
+/// The whole that the shares of findings refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Whole {
@@ -298,11 +298,11 @@ impl OnWire for Whole {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Findings {
-    /// What all shares refer to.
+    /// The whole that all shares refer to.
     pub whole: Whole,
     /// Its length in nanoseconds.
     pub whole_ns: u64,
-    /// The findings, by what could be won, most first.
+    /// The findings, those with the largest possible saving first.
     pub list: Vec<Finding>,
 }
 
@@ -331,7 +331,7 @@ impl Findings {
             let named = |one: &&Finding| {
                 let mut named = one.parts.iter().take(NAMED_PARTS);
                 let within = finding.within.as_ref();
-                // The op or kernel that a part of the cost goes to is a detail; a reason is not.
+                // An op or kernel that is a part of the cost is a detail; a cause is not.
                 let detail = matches!(finding.kind, FindingKind::HostOp | FindingKind::DeviceOp)
                     && within.is_some_and(|other| (other.0, &other.1) == (one.kind, &one.subject));
                 detail || named.any(|part| part.name == finding.subject)

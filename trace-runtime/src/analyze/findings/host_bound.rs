@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// A device that is idle for less of the time is busy.
 const LEAST: f64 = 0.05;
 
-/// What to try where the trace does not show what the host did.
+/// The advice if the trace does not show the work of the host.
 const OUTSIDE_ADVICE: &str = "find out what the host does outside of traced ops: trace or annotate it, or read the \
      file with its interpreter frames; leave warm-up and compilation out (`--skip-warm-up`)";
 
@@ -35,7 +35,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         let of_all = devices.iter().filter_map(|one| one.classes.get(&class));
         mean(of_all.copied().saturating_sum(), devices.len())
     };
-    // The time of a launch is the host's too. A trace of a device alone does not show what the host did.
+    // The host also causes the time of a launch. A trace of a device alone does not show the work of the host.
     let by_host = class(IdleClass::NothingLaunched).saturating_add(class(IdleClass::LaunchDelay));
     let known = !ops.is_empty();
     let kind = if known && by_host >= idle_ns / 2 {

@@ -14,7 +14,7 @@ const SHAPES: usize = 3;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let mut ops = facts.costly_host_ops();
-    // Communication and input pipelines have rules of their own.
+    // Communication and input pipelines have their own rules.
     ops.retain(|op| {
         let other_rule = facts.communicates(op.0) || facts.loads_data(op.0);
         facts.share(op.1) >= LEAST && !other_rule
@@ -54,7 +54,7 @@ fn finding(facts: &Facts<'_>, name: &str, cost_ns: u64) -> Finding {
     } else {
         format!("{short} takes {takes} of the time")
     };
-    // One shape alone has the share of the op.
+    // A single shape would only repeat the share of the op.
     if let [first, _, ..] = finding.parts.as_slice()
         && !on_devices
     {

@@ -1,4 +1,4 @@
-//! When accelerators were idle, why, and what the host ran meanwhile.
+//! The idle time of accelerators, its causes, and the host ops that ran meanwhile.
 
 use super::super::causal::{CausalModel, IdleClass, IdleTimes};
 use super::super::device_activity::DeviceSets;
@@ -8,14 +8,14 @@ use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
 use std::collections::{BTreeMap, HashMap};
 
-/// The idle time of one accelerator within the time that counts.
+/// The idle time of one accelerator, within the time that shares refer to.
 #[derive(Debug, Default)]
 pub(crate) struct IdleTime {
     pub(crate) rank: Option<u32>,
     pub(crate) device: String,
     pub(crate) idle_ns: u64,
     pub(crate) idle: Intervals,
-    /// By class, with the time before the first and after the last work of the device as nothing launched.
+    /// By class. The time before the first and after the last work of the device counts as nothing launched.
     pub(crate) classes: BTreeMap<IdleClass, u64>,
     /// Host ops that ran meanwhile, longest first.
     pub(crate) host_ops: Vec<(String, u64)>,

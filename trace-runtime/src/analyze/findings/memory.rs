@@ -1,6 +1,6 @@
 //! Rules about memory: growth with every step, and memory that each call allocates and frees again.
 //!
-//! They cost bytes. What they cost in time is not known, so they come after the findings that have a share of it.
+//! Their cost is in bytes. Their cost in time is not known, so they come after the findings that have one.
 
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind};
@@ -44,7 +44,7 @@ pub(super) fn scratch(facts: &Facts<'_>) -> Vec<Finding> {
         let Some(operation) = &row.operation else {
             continue;
         };
-        // What the ops inside allocated is theirs.
+        // Memory that ops inside allocated counts for those ops.
         let scratch = row.temporary_bytes.min(row.allocated_bytes);
         let per_call = scratch / row.calls.max(1);
         let is_repeated = row.calls >= LEAST_CALLS && row.allocations >= row.calls;

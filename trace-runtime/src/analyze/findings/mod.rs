@@ -1,6 +1,6 @@
-//! Findings: what costs time, ranked by what could be won.
+//! Findings: the causes of lost time, ranked by the time that could be saved.
 //!
-//! Each rule is a function in a file of its own, from [`Facts`] to findings. To add one: write the file,
+//! Each rule is a function in its own file, from [`Facts`] to findings. To add one: write the file,
 //! list it in [`RULES`], give it a [`FindingKind`], and add a trace with and without it to
 //! `tests/findings.rs`.
 
@@ -62,9 +62,9 @@ const RULES: [Rule; 17] = [
     memory::scratch,
 ];
 
-/// What costs time in a trace, by what could be won, most first.
+/// The causes of lost time in a trace, those with the largest possible saving first.
 ///
-/// [`Report::findings`](crate::report::Report) has the same list; use this where the tables of a report
+/// [`Report::findings`](crate::report::Report) has the same list; use this if the tables of a report
 /// are not needed.
 pub fn findings<T: TraceView + ?Sized>(trace: &T) -> Findings {
     let structure = Structure::of(trace);
@@ -120,7 +120,7 @@ pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     }
 }
 
-/// A finding that would be shown with 0.0 % is not one.
+/// Smaller findings, which would be shown with 0.0 %, are left out.
 const LEAST_SHARE: f64 = 0.0005;
-/// Waiting of this share of the time comes before any work, of which no more than a part can be won.
+/// Waiting of at least this share comes before any work, because only a part of work can be saved.
 const LONG_WAIT: f64 = 0.2;

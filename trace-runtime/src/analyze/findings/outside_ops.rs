@@ -8,7 +8,7 @@ use crate::units::percent;
 /// Smaller shares are not listed: some time between ops is normal.
 const LEAST: f64 = 0.2;
 
-/// With accelerators, [`host_bound`](super::host_bound) has this time where it matters.
+/// With accelerators, [`host_bound`](super::host_bound) reports this time if it matters.
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     if facts.has_accelerators() || facts.windows.is_empty() {
         return Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .map(Intervals::length)
         .saturating_sum();
     let in_ops = facts.host_ops.iter().map(|op| op.1).saturating_sum();
-    // Ops that only wait are not outside of ops.
+    // The time of ops that only wait is not time outside ops.
     let rows = || facts.tables.ops.iter();
     let waiting = rows().map(|row| row.waiting_ns).saturating_sum();
     let suspended = rows().map(|row| row.suspended_ns).max().unwrap_or(0);

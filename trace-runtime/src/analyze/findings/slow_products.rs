@@ -11,7 +11,7 @@ use crate::units::{percent, prose, rate};
 const LEAST: f64 = 0.03;
 /// A product that reaches this part of the best one's FLOP/s is not slow.
 const SLOW: f64 = 0.25;
-/// A product needs this share of the time before its rate counts as what the machine can do.
+/// The rate of a product counts as possible on this machine if the product takes at least this share of the time.
 const MEASURE: f64 = 0.01;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
@@ -47,7 +47,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(best) = measured.map(|product| product.2).reduce(f64::max) else {
         return Vec::new();
     };
-    // What they take beyond the time that the best one's rate would take.
+    // The time beyond that at the best one's rate.
     let lost = |product: &(&OpRow, u64, f64)| (product.1 as f64 * (1.0 - product.2 / best)) as u64;
     let mut slow: Vec<_> = products.iter().filter(|one| one.2 < SLOW * best).collect();
     slow.sort_by_key(|product| std::cmp::Reverse(lost(product)));

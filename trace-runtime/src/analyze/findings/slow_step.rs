@@ -12,7 +12,7 @@ const LEAST_STEPS: usize = 3;
 const SLOW: f64 = 1.5;
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.02;
-/// An op explains a slow step if it takes at least this share of what the step takes longer.
+/// An op explains a slow step if it causes at least this share of the additional time.
 const EXPLAINS: f64 = 0.3;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
@@ -53,7 +53,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Ops that explain much of what a step takes longer than the others, by how much longer they take in it.
+/// Ops that explain much of the additional time of a step, with their own additional time in it.
 fn reasons(facts: &Facts<'_>, slowest: &TraceStep, cost_ns: u64) -> Vec<FindingPart> {
     let table = facts.tables.steps;
     let same = table

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAST: f64 = 0.03;
 /// Fewer steps do not show what is usual.
 const LEAST_STEPS: usize = 3;
-/// Each rank of a slow stage works so many times as long as the mean of the other stages.
+/// Each rank of a slow stage works at least this many times as long as the mean of the other stages.
 const LONGER_STAGE: f64 = 1.05;
 /// A rank that caused more than this share of its waiting in one step was slow once.
 const ONE_STEP: f64 = 0.7;
@@ -19,11 +19,11 @@ const ONE_STEP: f64 = 0.7;
 /// The device, rank or stage that the others wait for.
 pub(super) struct Straggler {
     name: String,
-    /// The op in which it takes longer, if that is most of it.
+    /// The op in which it takes longer, if that explains most of the time.
     because: Option<String>,
     /// The mean time for which the others wait.
     pub(super) cost_ns: u64,
-    /// The time of each other, in which it waits.
+    /// For each of the others, the time that it waits.
     others: Vec<(String, u64)>,
     section: &'static str,
 }
@@ -80,7 +80,7 @@ fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
         }
     }
     let last = last_to_arrive(facts)?;
-    // Ranks that take turns in being late have no straggler.
+    // If the ranks are late in turns, there is no straggler.
     if last.waited_ns.saturating_mul(2) > last.cost_ns {
         return None;
     }
@@ -99,8 +99,8 @@ fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
 }
 
 /// The waiting that each rank caused above the median of its peers, most first. Peers are the other ranks of its stage:
-/// the ranks of a pipeline wait for each other without a straggler. Where it is alone in its stage, or stages are not
-/// known, all other ranks are.
+/// the ranks of a pipeline wait for each other without a straggler. If it is alone in its stage, or stages are not
+/// known, all other ranks are its peers.
 fn caused_more_than_peers<'f>(facts: &'f Facts<'_>) -> Vec<(&'f CausedWaits, u64)> {
     let ranks: Vec<u32> = facts.windows.keys().flatten().copied().collect();
     let caused = |rank: u32| {
@@ -226,7 +226,7 @@ fn last_to_arrive(facts: &Facts<'_>) -> Option<LastToArrive> {
     })
 }
 
-/// By the computation of the devices of one process that communicate with each other.
+/// Compares the computation of the devices of one process that communicate with each other.
 fn of_devices(facts: &Facts<'_>) -> Option<Straggler> {
     let devices: Vec<_> = facts
         .tables
@@ -254,7 +254,7 @@ fn of_devices(facts: &Facts<'_>) -> Option<Straggler> {
         others.iter().map(|other| other.1).saturating_sum(),
         others.len(),
     );
-    // The others wait in communication: they cannot have waited for longer than it took.
+    // The others wait in communication, so they cannot have waited for longer than that took.
     let communication = devices.iter().map(|one| one.communication.length()).max();
     if communication.is_none_or(|ns| ns < cost_ns / 2) || cost_ns < most / 5 {
         return None;

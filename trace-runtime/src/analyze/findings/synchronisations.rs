@@ -42,12 +42,12 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 /// Idle time that began while the host waited for the device, by the op that waited, longest first; the mean over
-/// devices. A wait costs at most its own length: without it the host would have launched so much earlier.
+/// devices. A wait costs at most its own length: without it, the host would have launched earlier by that much.
 pub(super) fn run_dry_ns(waits: &[DeviceWait<'_>], devices: &[IdleTime]) -> Vec<(String, u64)> {
     let mut by_op: HashMap<&str, u64> = HashMap::new();
     for device in devices {
         let gaps = device.idle.as_slice();
-        // The first gap that no wait is charged with yet.
+        // The first gap that has not been charged to a wait.
         let mut next = 0;
         for wait in waits.iter().filter(|wait| wait.rank == device.rank) {
             next = next.max(gaps.partition_point(|gap| gap.0 < wait.start));

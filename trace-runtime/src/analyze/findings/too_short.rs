@@ -5,7 +5,7 @@ use super::finding::{Finding, FindingKind};
 use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::{count, percent};
 
-/// Below this share recording changes nothing that matters; the report has a note on ops too short to trust.
+/// Below this share the cost of recording does not matter. The report still has a note on ops that are too short to trust.
 const LEAST: f64 = 0.01;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! The time that counts: what the shares of all findings refer to.
+//! The time that the shares of all findings refer to.
 
 use super::finding::Whole;
 use crate::analyze::intervals::{Intervals, SaturatingSum as _};
@@ -6,20 +6,20 @@ use crate::analyze::step_of::device_ends;
 use crate::model::{TraceStep, TraceView};
 use std::collections::BTreeMap;
 
-/// Device work that runs on after its steps for at least this share of them makes the marked lengths of steps
-/// meaningless: the host only queued the work.
+/// If devices work on steps after their end on the host for at least this share of their time, the host only queued the
+/// work, and the recorded lengths of steps mean nothing.
 const RUNS_AHEAD: f64 = 0.05;
 
-/// The time that counts.
+/// The time that shares refer to.
 #[derive(Debug)]
 pub(super) struct Windows {
     pub(super) whole: Whole,
     pub(super) by_rank: BTreeMap<Option<u32>, Intervals>,
-    /// The steps. Where the host runs ahead of its devices, a step ends with the device work that was launched in it, and
+    /// The steps. If the host runs ahead of its devices, a step ends with the device work that was launched in it, and
     /// begins no earlier than the one before it ends.
     pub(super) steps: Vec<TraceStep>,
-    /// Where the host runs ahead, the time for which devices work on steps after their end on the host; the most of all
-    /// ranks. Else zero.
+    /// If the host runs ahead, the time for which devices work on steps after their end on the host, of the rank with the
+    /// most. Else zero.
     pub(super) overrun_ns: u64,
 }
 

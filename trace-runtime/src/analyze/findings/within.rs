@@ -1,9 +1,9 @@
-//! Which findings are parts of others, so that no time is shown twice without a word about it.
+//! Finds the findings that are parts of others, so that a report can show that they share time.
 
 use super::finding::{Finding, FindingKind};
 
-/// Names, for each finding whose cost is a part of another one's, that other: of several around each other the
-/// outermost.
+/// Sets [`Finding::within`] for each finding whose cost is a part of another one's. If several contain it, the outermost
+/// is named.
 pub(super) fn mark(list: &mut [Finding]) {
     let around = |finding: &Finding| list.iter().position(|other| includes(other, finding));
     let around: Vec<Option<usize>> = list.iter().map(around).collect();
@@ -15,7 +15,7 @@ pub(super) fn mark(list: &mut [Finding]) {
     }
 }
 
-/// Removes ops that are all of the copies: that is one finding.
+/// Removes the finding about an op that makes all of the copies: the finding about copies has the same time.
 pub(super) fn drop_repeated(list: &mut Vec<Finding>) {
     let copies = list.iter().find(|one| one.kind == FindingKind::Copies);
     let Some((cost_ns, first)) =
@@ -29,13 +29,13 @@ pub(super) fn drop_repeated(list: &mut Vec<Finding>) {
     });
 }
 
-/// Whether the cost of one finding includes that of another.
+/// True if the cost of one finding includes that of another.
 fn includes(other: &Finding, finding: &Finding) -> bool {
     use FindingKind::{
         Allocation, Copies, DataLoading, DeviceCategory, DeviceIdle, DeviceOp, HostBound, HostOp,
         LaunchBound, SlowProducts, SlowStep, Synchronisation,
     };
-    // Shares are rounded means: a part may be longer than the whole by a little.
+    // Shares are rounded means: a part may be slightly longer than the whole.
     if finding.cost_ns / 100 * 99 > other.cost_ns {
         return false;
     }
@@ -53,7 +53,7 @@ fn includes(other: &Finding, finding: &Finding) -> bool {
             let mut parts = finding.parts.iter();
             finding.kind == SlowProducts && parts.all(|part| part.name == other.subject)
         }
-        // What made the step slow.
+        // The op that made the step slow.
         SlowStep => {
             let mut parts = other.parts.iter();
             finding.kind != SlowStep && parts.any(|part| part.name == finding.subject)

@@ -13,7 +13,7 @@ pub struct MemoryGrowth {
     pub rank: Option<u32>,
     /// The device that has the memory.
     pub device: String,
-    /// The op that allocated it; `None` for memory allocated outside of ops.
+    /// The op that allocated it; `None` for memory allocated outside ops.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,
@@ -30,7 +30,7 @@ json_struct!(MemoryGrowth {
     optional: [rank, label, input_shapes],
 });
 
-/// Fewer steps prove nothing: buffers are often filled over the first ones.
+/// Fewer steps do not prove growth: buffers are often filled during the first ones.
 const FEWEST_STEPS: usize = 4;
 
 /// Memory that was larger at the end of each step than at the end of the step before, by op and input shapes, the
@@ -55,7 +55,7 @@ pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
         }
         let owner = owners.of(event);
         let mut op = owners.op(owner);
-        // A free belongs to the op that allocated.
+        // A free is charged to the op that allocated the block.
         if let Some(address) = event.address {
             if event.bytes > 0 {
                 allocated_by.insert(address, op.clone());

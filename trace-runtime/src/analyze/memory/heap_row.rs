@@ -1,4 +1,4 @@
-//! What each op allocated on the heap.
+//! The heap memory that each op allocated.
 
 use super::owner::{OwnerOp, op_of_context};
 use crate::model::json_struct::json_struct;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct HeapRow {
-    /// The op; `None` for memory that was allocated outside of ops.
+    /// The op; `None` for memory that was allocated outside ops.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,
@@ -28,7 +28,7 @@ pub struct HeapRow {
     pub temporary_bytes: u64,
     /// Bytes that were allocated inside the op, by ops inside too, and outlived it.
     pub retained_bytes: u64,
-    /// The most by which one call raised the memory of its thread.
+    /// The largest increase of a thread's memory during one call.
     pub peak_bytes: u64,
     /// Bytes that it allocated itself and that were live when the recording ended.
     pub live_bytes: u64,

@@ -16,9 +16,9 @@ pub struct LiveMemory {
     pub rank: Option<u32>,
     /// The device.
     pub device: String,
-    /// The most that was live at one moment.
+    /// The largest number of bytes that were live at one moment.
     pub peak_bytes: u64,
-    /// When that was reached first, in nanoseconds since the trace began.
+    /// The first time of the peak, in nanoseconds since the trace began.
     pub peak_at_ns: i64,
     /// Each change: the moment in nanoseconds, and the bytes that are live from then on.
     pub curve: Vec<(i64, u64)>,
@@ -37,7 +37,7 @@ json_struct!(LiveMemory {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct MemoryHolder {
-    /// The op; `None` for memory taken outside of ops or before the trace began.
+    /// The op; `None` for memory taken outside ops or before the trace began.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,
@@ -45,7 +45,7 @@ pub struct MemoryHolder {
     pub input_shapes: Vec<Vec<usize>>,
     /// The bytes it held.
     pub bytes: u64,
-    /// The number of blocks; 0 where it is not known.
+    /// The number of blocks; 0 if it is not known.
     pub blocks: usize,
 }
 
@@ -132,7 +132,7 @@ type Held = HashMap<Owner, (u64, usize)>;
 
 /// The memory that is live after these events.
 fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent<'_>]) -> Held {
-    // A block without an address is known by its size; of equal ones the oldest is freed first.
+    // A block without an address is identified by its size; of several, the oldest is freed first.
     let mut blocks: HashMap<(Option<u64>, u64), VecDeque<Owner>> = HashMap::new();
     let mut sums: HashMap<Owner, i64> = HashMap::new();
     for event in events {
@@ -163,7 +163,7 @@ fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent
     held
 }
 
-/// The same by op and input shapes, with what no op accounts for, largest first.
+/// The same by op and input shapes, largest first, including memory that no op allocated.
 fn holders<T: TraceView + ?Sized>(
     owners: &Owners<'_, T>,
     held: &Held,
@@ -206,7 +206,7 @@ fn stacks<T: TraceView + ?Sized>(owners: &Owners<'_, T>, held: &Held) -> Vec<Hel
         .collect()
 }
 
-/// Of several points at one moment the last one counts.
+/// Adds a point. It replaces a point at the same moment.
 fn push_point(curve: &mut Vec<(i64, u64)>, at: i64, bytes: u64) {
     match curve.last_mut() {
         Some(last) if last.0 == at => last.1 = bytes,

@@ -1,4 +1,4 @@
-//! Memory: how much was live and when, which ops held it, and what each op allocated.
+//! Memory: live bytes over time, the ops that held them, and the bytes that each op allocated.
 
 mod growth;
 mod heap_row;

@@ -3,7 +3,7 @@
 use crate::model::{EntryView, MemoryContext, MemoryEvent, TraceView, memory_contexts};
 use std::collections::HashMap;
 
-/// Where the memory of an event belongs.
+/// The owner that the memory of an event is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A context of a rank: its index in [`Owners`].
@@ -16,7 +16,7 @@ pub(crate) enum Owner {
 /// An op with its inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct OwnerOp {
-    /// None for memory outside of ops, or from before the trace.
+    /// None for memory outside ops, or from before the trace.
     pub(crate) operation: Option<String>,
     pub(crate) label: Option<String>,
     pub(crate) input_shapes: Vec<Vec<usize>>,

@@ -7,7 +7,7 @@ use crate::analyze::flamegraph::escape;
 use crate::model::{TraceView, memory_contexts};
 use std::collections::BTreeMap;
 
-/// Which bytes a flame graph of memory shows.
+/// The bytes that a flame graph of memory shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryWeight {
@@ -64,7 +64,7 @@ fn allocated<T: TraceView + ?Sized>(trace: &T) -> Stacks {
     let mut stacks = Stacks::new();
     let mut owners = Owners::new(trace);
     let mut blocks: BTreeMap<(Option<u32>, &str, Owner), u64> = BTreeMap::new();
-    // The contexts of a rank have the exact sums, the events only what a log of the curve needs.
+    // The contexts of a rank have the exact sums; the events are only as precise as the curve needs.
     let mut heaps: BTreeMap<(Option<u32>, &str), Owner> = BTreeMap::new();
     for event in trace.memory_events() {
         let owner = owners.of(&event);

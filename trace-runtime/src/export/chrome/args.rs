@@ -46,7 +46,7 @@ impl Shared {
 }
 
 impl Args {
-    /// For events whose times count from `origin_ns`.
+    /// The writer for events whose times count from `origin_ns`.
     pub(super) fn new(origin_ns: i64) -> Args {
         Args {
             origin_ns,
@@ -104,7 +104,7 @@ impl Args {
     }
 }
 
-/// The part in which entries of one signature differ.
+/// Writes the part that differs between entries of one signature.
 fn write_own<W: Write>(out: &mut W, view: &EntryView<'_>) -> io::Result<()> {
     out.write_all(&member!(chrome::STEP)[1..])?;
     number(out, view.step() as u64)?;

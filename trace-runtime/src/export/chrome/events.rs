@@ -370,7 +370,7 @@ impl<W: Write> Events<W> {
     }
 }
 
-/// The object by which [`read`](crate::read) recognises a trace of our own, with the facts that it needs
+/// The object by which [`read`](crate::read) recognises a trace that this crate wrote, with the facts that it needs
 /// beside the events to restore it.
 fn write_origin<W: Write>(
     out: &mut W,

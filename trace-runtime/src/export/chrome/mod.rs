@@ -39,7 +39,7 @@ pub struct ChromeTrace {
 }
 
 impl ChromeTrace {
-    /// With everything except the critical path.
+    /// An export with everything except the critical path.
     pub fn new() -> Self {
         ChromeTrace {
             device_rows: true,
@@ -183,7 +183,7 @@ impl Exporter for ChromeTrace {
             }
         });
         let point = usize::from(self.memory && entry.memory_bytes() > 0);
-        // An op with one op inside of it is on the path twice.
+        // An op with one op inside it is on the path twice.
         let critical = 2 * usize::from(self.critical_path);
         1 + begins + stretch(entry) + point + critical
     }

@@ -86,7 +86,7 @@ impl<'a> Rows<'a> {
         self.threads[track as usize]
     }
 
-    /// The row of a device as this row of a thread uses it.
+    /// The row for the work of this row of a thread on a device.
     pub(super) fn stream(&mut self, thread: ViewerRow, device: &'a str) -> Stream {
         if let Some(&stream) = self.streams.get(&(thread, device)) {
             return Stream {
@@ -120,7 +120,7 @@ impl<'a> Rows<'a> {
         (row, true)
     }
 
-    /// The row of the steps of a process, and whether it is new. A row of their own, because ops may begin in one step
+    /// The row of the steps of a process, and whether it is new. Steps have a separate row, because ops may begin in one step
     /// and end in the next, and spans on one row must nest.
     pub(super) fn steps(&mut self, pid: u32) -> (ViewerRow, bool) {
         if let Some(&row) = self.steps.get(&pid) {
@@ -143,7 +143,7 @@ impl<'a> Rows<'a> {
         (row, true)
     }
 
-    /// Ends what is still open.
+    /// Ends the entries that are still open.
     pub(super) fn finish(&mut self, closed: &mut Vec<Closed>) {
         std::mem::replace(&mut self.tracks, Tracks::new()).finish(closed);
     }

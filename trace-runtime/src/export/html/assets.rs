@@ -1,4 +1,4 @@
-//! Style, script and markup of the page, from `web/`. They are part of the library as they are: no tool builds them.
+//! Style, script and markup of the page, from `web/`. The files are included unchanged: no tool builds them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

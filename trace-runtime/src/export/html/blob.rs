@@ -14,7 +14,7 @@ use std::io::{self, Write};
 /// Effort of the compression. On 10^6 entries, 6 takes twice as long and saves 4 %.
 const LEVEL: u32 = 4;
 
-/// Facts and columns on their way into a page.
+/// Facts and columns that are packed into a page.
 #[derive(Debug, Default)]
 pub(super) struct Blob {
     facts: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) struct Blob {
 }
 
 impl Blob {
-    /// Adds a fact under a key of its own.
+    /// Adds a fact under a new key.
     pub(super) fn fact<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> io::Result<()> {
         self.facts
             .push(if self.facts.is_empty() { b'{' } else { b',' });

@@ -1,4 +1,4 @@
-//! The single executions on the timeline: one item per entry, or one for several that a pixel could not show.
+//! The executions on the timeline: one item per entry, or one item for several entries that are shorter than a pixel.
 
 use super::blob::Blob;
 use super::rows::Rows;
@@ -18,7 +18,7 @@ pub(super) struct Item {
     pub(super) duration_ns: u64,
     /// Row of the table of ops and shapes. Of several entries, the one with the most time.
     shape: u32,
-    /// Time that is not self time: inside of other ops, and suspended.
+    /// Time that is not self time: inside other ops, and suspended.
     inside_ns: u64,
     /// One more than the index of its step; 0 for none.
     step: u32,
@@ -109,8 +109,8 @@ impl Items {
         blob.numbers("levels", self.levels().into_iter());
     }
 
-    /// What a pixel shows where items are too small: of each eight items of a row the shape with the most time, then of
-    /// each eight of those, up to one per row. Row by row, finest level first.
+    /// The shapes to show where items are smaller than a pixel: for each eight items of a row the shape with the most time,
+    /// then for each eight of those, up to one per row. Row by row, finest level first.
     fn levels(&self) -> Vec<u64> {
         let mut levels = Vec::with_capacity(self.all.len() / 7);
         let mut first = 0;
@@ -187,7 +187,7 @@ fn shape_rows(trace: &dyn TraceView, shapes: &[OpRow]) -> Vec<u32> {
         .collect()
 }
 
-/// A duration below which there are so many entries that the others are at most half of `most`.
+/// A duration such that at most half of `most` entries are as long or longer.
 fn threshold(items: &[Item], most: usize) -> u64 {
     let mut counts = [0usize; 65];
     for item in items {
@@ -259,7 +259,7 @@ impl Item {
         let self_ns = self.duration_ns - self.inside_ns.min(self.duration_ns);
         let next_self = next.duration_ns - next.inside_ns.min(next.duration_ns);
         self.duration_ns = next.end_ns().saturating_sub(self.start_ns);
-        // What is neither of the two is not self time of the joined item.
+        // Time outside the two is not self time of the joined item.
         self.inside_ns = self.duration_ns.saturating_sub(self_ns + next_self);
         self.count += next.count;
     }

@@ -1,4 +1,4 @@
-//! The blocks of memory of each device, so that the page can show what held memory at any moment.
+//! The blocks of memory of each device, so that the page can show the ops that held memory at any moment.
 
 use super::blob::Blob;
 use crate::analyze::{Owner, OwnerOp, Owners, live_memory};
@@ -18,9 +18,9 @@ const CURVE_POINTS: usize = 4096;
 struct Block {
     device: u32,
     taken_ns: u64,
-    /// How long it was live; `None` if it was not freed.
+    /// The time for which it was live; `None` if it was not freed.
     live_ns: Option<u64>,
-    /// Below zero where the memory of an op shrank and its blocks are not known.
+    /// Below zero if the memory of an op shrank and its blocks are not known.
     bytes: i64,
     /// The number of the op that took it, with its inputs.
     owner: u32,
@@ -81,7 +81,7 @@ pub(super) fn write(
     // The sign is in the lowest bit.
     let bytes = |block: &Block| ((block.bytes << 1) ^ (block.bytes >> 63)) as u64;
     blob.numbers("block_bytes", blocks.iter().map(bytes));
-    // So is whether it is a change.
+    // The lowest bit is set for a change.
     let owner = |block: &Block| u64::from(block.owner) << 1 | u64::from(block.change);
     blob.numbers("block_owner", blocks.iter().map(owner));
     Ok(left_out)
@@ -108,7 +108,7 @@ fn blocks(
         let at = timeline.since_origin(event.at_ns);
         // Events of `TracedAlloc` name the op of each free, but not the block that was freed.
         if event.context.is_none() {
-            // A block without an address is known by its size; of equal ones the oldest is freed first.
+            // A block without an address is identified by its size; of several, the oldest is freed first.
             let size = event.bytes.unsigned_abs();
             let same = open.entry((device, event.address, size)).or_default();
             if event.bytes <= 0 {
@@ -140,7 +140,7 @@ fn blocks(
     (blocks, ops)
 }
 
-/// Keeps the highest and the lowest point of each stretch, in order.
+/// Keeps the highest and the lowest point of each interval, in order.
 fn thinned(curve: &[(i64, u64)]) -> Vec<(i64, u64)> {
     if curve.len() <= CURVE_POINTS {
         return curve.to_vec();

@@ -27,14 +27,14 @@ use std::io::{self, BufWriter, Write};
 /// Writes the report of a trace as one HTML page that opens offline: findings, ops, timeline, flame graph, call tree,
 /// roofline, memory, steps and ranks, and the change since another run.
 ///
-/// Use it for people, [`Report::to_json`] for programs. Names in the trace are shown as text, whatever they contain. A
+/// Use it for people, [`Report::to_json`] for programs. Names in the trace are always shown as plain text. A
 /// content security policy in the page forbids requests and scripts other than the page's own.
 ///
 /// # Size
 /// 200 kB and 3 to 9 bytes per entry. Up to 2^20 (1,048,576) entries are in the page one by one. Of a larger trace,
 /// the timeline shows short entries that follow each other as one; the figures of all tables stay exact. Steps have
-/// figures of their own in traces of up to 250,000 entries, the 64 slowest and evenly spread of them. The page has a
-/// sentence for everything that it leaves out or joins.
+/// their own figures in traces of up to 250,000 entries; of more than 64 steps, the slowest and some that are spread evenly.
+/// The page lists everything that it leaves out or joins.
 ///
 /// ```
 /// use trace_runtime::RecordedExecutionTrace;
@@ -81,7 +81,7 @@ impl HtmlPage {
         self
     }
 
-    /// Adds facts that limit what the figures mean to [`Report::notes`].
+    /// Adds notes about the limits of the figures to [`Report::notes`].
     #[must_use]
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.notes.extend(notes);
@@ -95,7 +95,7 @@ impl HtmlPage {
         self
     }
 
-    /// Adds a section on what changed between two groups of runs. The names are for people: files, branches.
+    /// Adds a section on the change between two groups of runs. The names are for people: files, branches.
     #[must_use]
     pub fn with_change(
         mut self,

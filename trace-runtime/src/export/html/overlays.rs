@@ -1,4 +1,4 @@
-//! What the timeline shows on top of the items: arrows, the critical path, why devices were idle.
+//! The overlays of the timeline: arrows, the critical path, and the idle times of devices by cause.
 
 use super::blob::Blob;
 use super::items::{Items, NO_ITEM};

@@ -157,7 +157,7 @@ impl Rows {
         }
     }
 
-    /// What the page is given about each lane.
+    /// The facts about each lane for the page.
     pub(super) fn facts(&self) -> Vec<Value> {
         let rows = self.first_row.windows(2).map(|pair| pair[1] - pair[0]);
         self.lanes

@@ -33,13 +33,13 @@ struct Node {
     sum: Sum,
 }
 
-/// Figures of one stack, without those of the ops inside of it.
+/// Figures of one stack, without those of the ops inside it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     count: u64,
     total_ns: u64,
     self_ns: u64,
-    /// Of the self time, that on a device.
+    /// The part of the self time that is on a device.
     device_ns: u64,
     /// Bytes of its outputs.
     bytes: u64,
@@ -54,7 +54,7 @@ impl Sum {
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 
-    /// What a stack takes over from one inside of it: its own time, not its calls.
+    /// Adds the figures of a stack inside this one: its time, but not its calls.
     fn take_over(&mut self, inner: Sum) {
         let rest = Sum {
             count: 0,
@@ -142,7 +142,7 @@ impl Stacks {
         let mut sorted = whole.clone();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
         let least = sorted[MOST_STACKS - 1].max(1);
-        // A stack has at least the time of the stacks inside of it, so what is kept hangs together.
+        // A stack has at least the time of the stacks inside it, so the stack around a kept stack is kept too.
         let mut number = vec![NONE; self.nodes.len()];
         let mut kept: Vec<Node> = Vec::new();
         let mut by_step: BTreeMap<u64, Vec<Sum>> = BTreeMap::new();

@@ -6,9 +6,9 @@ use crate::model::TraceView;
 use crate::report::Report;
 use std::collections::BTreeSet;
 
-/// Steps with a report of their own, at most.
+/// Steps with their own report, at most.
 const MOST_STEPS: usize = 64;
-/// In a trace with more entries, a step has no report of its own: that would take longer than all the rest.
+/// In a trace with more entries, steps have no separate reports: they would take longer than everything else.
 const MOST_ENTRIES: usize = 250_000;
 
 /// The reports of the steps of a trace, by step number.
@@ -20,7 +20,7 @@ pub(super) fn step_reports(
         return Vec::new();
     }
     let numbers: BTreeSet<u64> = trace.steps().iter().map(|step| step.number).collect();
-    // One step is the whole trace, but for what ran outside of it.
+    // A single step is almost the whole trace.
     if numbers.len() < 2 {
         return Vec::new();
     }
@@ -61,7 +61,7 @@ fn report_of(part: &TracePart<'_>, peaks: Option<MachinePeaks>) -> Report {
     }
 }
 
-/// All steps, or of many the slowest half and others that are spread evenly over the run.
+/// All steps; if there are too many, the slowest half and others that are spread evenly over the run.
 fn chosen(numbers: &BTreeSet<u64>, trace: &dyn TraceView) -> BTreeSet<u64> {
     if numbers.len() <= MOST_STEPS {
         return numbers.clone();

@@ -28,7 +28,7 @@ pub struct PerfettoTrace {
 }
 
 impl PerfettoTrace {
-    /// Everything but the critical path.
+    /// An export with everything except the critical path.
     pub fn new() -> Self {
         Self::default()
     }

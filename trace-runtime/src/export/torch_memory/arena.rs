@@ -1,8 +1,8 @@
-//! Places blocks in an address space of their own.
+//! Places blocks in a separate address space.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the address space begins: 0 is no address for some tools.
+/// The first address. It is not 0, because some tools do not accept that as an address.
 pub(super) const START: u64 = 1 << 20;
 
 /// A first address and a length for every live block. Freed space is used again, the smallest gap that is large enough
@@ -13,7 +13,7 @@ pub(super) struct Arena {
     gaps: BTreeMap<u64, u64>,
     /// The same by length.
     by_length: BTreeSet<(u64, u64)>,
-    /// Bytes from the start to the end of the last block that ever was.
+    /// Bytes from the start to the highest end of a block so far.
     length: u64,
 }
 
@@ -48,7 +48,7 @@ impl Arena {
         self.add_gap(from, until - from);
     }
 
-    /// Bytes from [`START`] to the end of the last block that ever was.
+    /// Bytes from [`START`] to the highest end of a block so far.
     pub(super) fn length(&self) -> u64 {
         self.length
     }

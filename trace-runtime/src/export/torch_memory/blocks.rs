@@ -5,7 +5,7 @@ use crate::analyze::{Owner, Owners};
 use crate::model::{MemoryEvent, TraceView};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// A block of memory, placed in an address space of its own.
+/// A block of memory, with its place in the address space of the export.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) address: u64,
@@ -13,7 +13,7 @@ pub(super) struct Block {
     pub(super) owner: Owner,
 }
 
-/// What happened to a block.
+/// An allocation or a free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Alloc,
@@ -28,17 +28,17 @@ pub(super) struct Blocks {
     /// Those that were not freed, by address.
     pub(super) live: BTreeMap<u64, Block>,
     arena: Arena,
-    /// Live blocks by what finds them again, the oldest first.
+    /// Live blocks by the key that finds them again, the oldest first.
     open: HashMap<Key, VecDeque<Block>>,
 }
 
-/// What a free has in common with the allocation of the block.
+/// The facts that a free shares with the allocation of its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     /// The heap's events are changes of a context's memory, not single blocks.
     Context(Owner),
     Address(u64),
-    /// Where addresses are not recorded.
+    /// For traces without addresses.
     Bytes(u64),
 }
 
@@ -69,8 +69,8 @@ impl Blocks {
         self.arena.length()
     }
 
-    /// Places the memory from before the trace: the blocks that are freed in it, and the rest of what the allocator had at
-    /// the first event as one block.
+    /// Places the memory from before the trace: the blocks that are freed in it, and one block for the rest of the memory
+    /// that was allocated at the first event.
     fn add_earlier(&mut self, events: &[MemoryEvent<'_>]) {
         let mut known: HashSet<u64> = HashSet::new();
         let mut earlier = 0u64;
@@ -132,7 +132,7 @@ impl Blocks {
         }
     }
 
-    /// Frees so many bytes of a context, the latest first. What is left of the last block is a block of its own.
+    /// Frees `bytes` of a context, the latest blocks first. A block that is only partly freed becomes a smaller one.
     fn shrink(&mut self, at_ns: i64, key: Key, mut bytes: u64) {
         while bytes > 0 {
             let Some(block) = self.open.get_mut(&key).and_then(VecDeque::pop_back) else {

@@ -1,7 +1,7 @@
 //! Writes Python objects in the pickle format, with the few instructions that torch's viewer reads.
 //!
 //! The viewer's own reader knows only some of the instructions, and keeps the elements of a batch on a stack of limited
-//! size. Protocol 2 with batches of a thousand elements, as Python itself writes, is what both of them read.
+//! size. Both Python and the viewer read protocol 2 with batches of a thousand elements, as Python itself writes it.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -90,7 +90,7 @@ impl<W: Write> Pickle<W> {
     }
 
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
-        // A name of 4 GiB does not exist; cutting it at a character keeps the file valid.
+        // A name of 4 GiB is impossible in practice; it becomes empty, which keeps the file valid.
         let len = u32::try_from(text.len()).unwrap_or(0);
         let text = &text.as_bytes()[..len as usize];
         self.out.write_all(&[TEXT])?;

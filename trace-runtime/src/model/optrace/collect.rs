@@ -1,4 +1,4 @@
-//! Reads a file from its first byte to its last, and keeps what is whole.
+//! Reads a file from its first byte to its last, and keeps the undamaged parts.
 
 use super::header::{FINISHED, FileHeader, HEADER_BYTES, live};
 use super::input::Input;
@@ -13,7 +13,7 @@ use std::io::Read;
 
 /// Reads a recording: one that was finished, one whose process was killed, or one that is being written.
 ///
-/// What is missing or damaged is left out and named in the metadata. Fails only without a header.
+/// Missing and damaged parts are left out and listed in the metadata. Fails only if the header cannot be read.
 pub(crate) fn read(source: impl Read) -> Result<TraceStore, TraceError> {
     read_with(source, Vec::<std::io::Empty>::new())
 }
@@ -69,7 +69,7 @@ fn look<R: Read>(input: &mut Input<R>, len: usize) -> Result<&[u8], TraceError> 
     input.look(len).map_err(TraceError::reading)
 }
 
-/// What has been read of a file so far.
+/// The parts of a file that have been read so far.
 struct File {
     restored: Restored,
     /// Chunks of the ring by their sequence number. Those that are in the tail too are taken from there.
@@ -80,10 +80,10 @@ struct File {
     tail_end: u64,
 }
 
-/// What is wrong with a file.
+/// The faults of a file.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// Where the file ends, if that is too early.
+    /// The position at which the file ends, if that is too early.
     pub(super) truncated_at: Option<u64>,
     /// The first position of each damaged part, and the one after it.
     pub(super) damaged: Vec<(u64, u64)>,
@@ -113,8 +113,8 @@ impl File {
         }
     }
 
-    /// Reads records to the end of the file. A record that is not whole is a fault only if the header counts it: else
-    /// it was being written.
+    /// Reads records to the end of the file. An incomplete record is a fault only if the header counts it; otherwise it was
+    /// being written.
     fn tail<R: Read>(&mut self, input: &mut Input<R>, tail_at: u64) -> Result<(), TraceError> {
         let mut damaged_from = None;
         loop {
@@ -153,7 +153,7 @@ impl File {
             input.take(len);
         }
         let end = input.position();
-        // What follows the last complete record was being written.
+        // Bytes after the last complete record were being written.
         if let Some(from) = damaged_from.filter(|from| *from < self.tail_end) {
             self.damaged(Some(from), end.min(self.tail_end));
         }

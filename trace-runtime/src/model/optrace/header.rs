@@ -1,4 +1,4 @@
-//! The header of a file: what it has where, and counts that change while it is recorded.
+//! The header of a file: the layout of the file, and counts that change while it is recorded.
 
 use super::tail_record::checksum;
 use crate::model::{TraceError, TraceErrorKind};
@@ -7,7 +7,7 @@ use crate::model::{TraceError, TraceErrorKind};
 pub(crate) const MAGIC: [u8; 8] = *b"\x89OPTRACE";
 const VERSION: u32 = 1;
 pub(crate) const HEADER_BYTES: usize = 4096;
-/// A ring has at most so many blocks: 32 GiB.
+/// The most blocks of a ring: 32 GiB.
 const MOST_BLOCKS: u64 = 1 << 20;
 const MOST_SLOTS: u64 = 1 << 16;
 
@@ -31,9 +31,9 @@ pub(crate) mod live {
     pub(crate) const STATE: usize = 16;
     /// The position after the last complete record of the tail.
     pub(crate) const TAIL_END: usize = 17;
-    /// The clock at the latest sign of life, in ticks.
+    /// The latest time that the process wrote here, in ticks.
     pub(crate) const NOW: usize = 18;
-    /// Ops that were not recorded for want of room.
+    /// Ops that were not recorded because there was no room.
     pub(crate) const DROPPED: usize = 19;
     pub(crate) const SAMPLED_OUT: usize = 20;
     pub(crate) const FILTERED_OUT: usize = 21;
@@ -45,7 +45,7 @@ pub(crate) mod live {
 
 pub(crate) const RECORDING: u64 = 1;
 pub(crate) const FINISHED: u64 = 2;
-/// A copy of a part of a recording that went on.
+/// A copy of a part of a recording that continued.
 pub(crate) const COPIED: u64 = 3;
 
 /// The part of the header that does not change.
@@ -88,7 +88,7 @@ impl FileHeader {
         self.ring_at() + self.blocks * self.block_bytes
     }
 
-    /// All words of the header; the live ones are those given.
+    /// All words of the header, with these live words.
     pub(crate) fn words(&self, state: u64, tail_end: u64) -> [u64; live::WORDS] {
         let mut words = [0; live::WORDS];
         words[0] = u64::from_le_bytes(MAGIC);

@@ -1,4 +1,4 @@
-//! A stream of bytes with its position, of which a part can be looked at before it is taken.
+//! A stream of bytes with its position. Bytes can be examined before they are taken.
 
 use std::io::{self, Read};
 
@@ -25,7 +25,7 @@ impl<R: Read> Input<R> {
         self.position
     }
 
-    /// The next so many bytes, or all that are left.
+    /// Reads the next `len` bytes, or all that are left.
     pub(super) fn look(&mut self, len: usize) -> io::Result<&[u8]> {
         if self.buffer.len() - self.at < len {
             self.buffer.drain(..self.at);

@@ -1,7 +1,7 @@
 //! Rows in fewer bytes: about 8 instead of 24.
 //!
-//! A row is a word of 16 bits with the lengths of its five numbers, three bits each, and then their bytes without the
-//! zeros above them. Numbers are differences to the row before: rows of a thread are in the order in which ops ended.
+//! A row is a word of 16 bits with the lengths of its five numbers, three bits each, and then their bytes without
+//! leading zeros. Numbers are differences to the row before: rows of a thread are in the order in which ops ended.
 
 use crate::model::chunk::{PackedRow, Steps};
 
@@ -35,7 +35,7 @@ pub(super) fn pack(rows: &[PackedRow], bytes: &mut Vec<u8>) {
     bytes.truncate(at);
 }
 
-/// Reads so many rows; None if the bytes end before.
+/// Reads this many rows. `None` if there are fewer bytes.
 pub(super) fn unpack(count: usize, mut bytes: &[u8]) -> Option<Vec<PackedRow>> {
     // A row takes at least two bytes: a wrong count allocates nothing.
     if count > bytes.len() / 2 {
@@ -61,7 +61,7 @@ pub(super) fn unpack(count: usize, mut bytes: &[u8]) -> Option<Vec<PackedRow>> {
     Some(rows)
 }
 
-/// What the next row differs from.
+/// The row that the next row is stored as a difference to.
 #[derive(Debug, Default)]
 struct Last {
     start: u64,

@@ -7,8 +7,8 @@ use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Reads the recording in a file, and those of its parts that are beside it: `run.1.optrace` is a part of
-/// `run.optrace`. A part on its own has all that is needed to read it.
+/// Reads the recording in a file, and its parts in the same folder: `run.1.optrace` is a part of
+/// `run.optrace`. A part can also be read without the other files.
 pub(crate) fn open(path: &Path) -> Result<TraceStore, TraceError> {
     let read = || {
         let mut main = File::open(path).map_err(TraceError::reading)?;

@@ -1,4 +1,4 @@
-//! Rows and tables from a file, put together to a trace.
+//! Makes a trace from the rows and tables of a file.
 
 use super::collect::Faults;
 use super::header::{FileHeader, RECORDING, live};
@@ -50,7 +50,7 @@ struct LogRows {
     extras: Vec<RawExtra>,
 }
 
-/// The name of an op, label or device whose table entry is missing.
+/// Shown for an op, label or device whose table entry is missing.
 const LOST_NAME: &str = "(name lost)";
 
 impl Restored {
@@ -135,7 +135,7 @@ impl Restored {
         }
     }
 
-    /// The name of the op of a signature; none if the signature is missing.
+    /// The name of the op of a signature; `None` if the signature is missing.
     pub(super) fn operation_of(&self, signature: u32) -> Option<&str> {
         let read = self.signatures.get(&signature)?;
         let name = self.strings.get(&read.operation);
@@ -158,7 +158,7 @@ impl Restored {
         self.open.push((log, rows));
     }
 
-    /// Makes rows of the ops that had not ended: they last until the latest sign of life of the process.
+    /// Makes rows of the ops that had not ended: they last until the latest time that the process wrote.
     fn end_open(&mut self, now: u64) {
         let rows = || {
             self.logs
@@ -312,7 +312,7 @@ impl Restored {
             });
             let operation = string(&mut interner, read.operation);
             let label = read.label.map(|label| string(&mut interner, label));
-            // One whose text is missing is left out: unlike a name, an op does not need it.
+            // A location whose text is missing is left out: unlike a name, it is optional.
             let location = self.locations.get(&number);
             let location = location.and_then(|location| strings.get(location).copied());
             let device = read.device.map(|device| string(&mut interner, device));
@@ -369,7 +369,7 @@ impl Restored {
     }
 }
 
-/// Damaged parts that are listed.
+/// The most damaged parts that are listed.
 const NAMED_RANGES: usize = 8;
 
 /// The rows of a thread with the trace's numbers. Rows whose signature is missing are counted.
@@ -435,8 +435,8 @@ fn restore_extra(extra: RawExtra, log: u32, maps: &BTreeMap<u32, StepMap>) -> Op
     })
 }
 
-/// The steps of a thread without large gaps: a recording that keeps the last ops has only the highest, and a damaged
-/// step must not make a table of billions.
+/// Maps the steps of a thread to numbers without large gaps: a recording of the last ops has only the highest steps, and a
+/// damaged step must not make a table of billions of entries.
 #[derive(Debug)]
 enum StepMap {
     /// Steps stay; they are below this number.

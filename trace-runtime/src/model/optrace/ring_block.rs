@@ -6,17 +6,17 @@ use trace_core::__engine::block::{HEADER_WORDS, TABLES, header};
 pub(crate) const BLOCK_BYTES: usize = 32 << 10;
 pub(crate) const BLOCK_WORDS: usize = BLOCK_BYTES / 8;
 pub(crate) const BLOCK_ROWS: usize = 1024;
-/// A thread's open ops.
+/// Bytes of a slot, which has the open ops of a thread.
 pub(crate) const SLOT_BYTES: usize = 4096;
 /// Open ops of a thread that are kept; deeper ones are not.
 pub(crate) const SLOT_ROWS: usize = (SLOT_BYTES / 8 - HEADER_WORDS) / 3;
-/// Where a block of tables has the position of its first word in the stream of tables.
+/// Index of the header word that has the position of a block's first word in the stream of tables.
 pub(crate) const STREAM_POSITION: usize = 4;
 /// Words of tables in a block: all but the header and the trailer.
 pub(crate) const TABLE_WORDS: usize = BLOCK_WORDS - HEADER_WORDS - 1;
 const ROW_WORDS: usize = 3 * BLOCK_ROWS;
 
-/// The log of a thread and its open ops, the outermost first. None if the slot is free.
+/// The log of a thread and its open ops, the outermost first. `None` if the slot is free.
 pub(super) fn open_ops(bytes: &[u8; SLOT_BYTES]) -> Option<(u32, Vec<PackedRow>)> {
     let (words, _) = bytes.as_chunks::<8>();
     let word = |at: usize| u64::from_le_bytes(words[at]);
@@ -28,7 +28,7 @@ pub(super) fn open_ops(bytes: &[u8; SLOT_BYTES]) -> Option<(u32, Vec<PackedRow>)
     Some((u32::try_from(word(header::OWNER)).ok()?, rows.collect()))
 }
 
-/// What a block of the ring has.
+/// The content of a block of the ring.
 #[derive(Debug)]
 pub(crate) enum RingBlock {
     Rows {
@@ -44,7 +44,7 @@ pub(crate) enum RingBlock {
 }
 
 impl RingBlock {
-    /// Reads a block. None if it is free, or was used again while it was read.
+    /// Reads a block. `None` if it is free, or was used again while it was read.
     pub(crate) fn parse(bytes: &[u8; BLOCK_BYTES]) -> Option<RingBlock> {
         let (chunks, _) = bytes.as_chunks::<8>();
         let words: &[[u8; 8]; BLOCK_WORDS] = chunks.first_chunk()?;

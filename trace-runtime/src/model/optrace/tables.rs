@@ -16,8 +16,8 @@ const METADATA: u64 = 6;
 const STEP: u64 = 7;
 const LOCATION: u64 = 8;
 
-/// The words of an entry, or of two where a signature has a location. The first one has the kind, the number of words and
-/// the number of the entry.
+/// The words of an entry, or of two entries if a signature has a location. The first word has the kind, the number of
+/// words and the number of the entry.
 pub(crate) fn encode(entry: TableEntry<'_>) -> Vec<u64> {
     match entry {
         TableEntry::String { number, text } => with_text(STRING, number, &[], text),
@@ -43,7 +43,7 @@ pub(crate) fn encode(entry: TableEntry<'_>) -> Vec<u64> {
             ];
             all.extend(words.iter().map(|word| *word as u64));
             let mut entries = finish(SIGNATURE, number, all);
-            // An entry of its own, which readers that do not know it pass over.
+            // A separate entry, which older readers skip.
             if let Some(location) = signature.location {
                 entries.extend(finish(LOCATION, number, vec![0, u64::from(location)]));
             }
@@ -129,7 +129,7 @@ pub(crate) enum Decoded {
     },
 }
 
-/// The entries of some words of the stream, which begin with an entry. It ends at words that are not one.
+/// The entries in these words of the stream, which begin with an entry. Ends at words that are not an entry.
 pub(crate) fn decode(mut words: &[u64]) -> impl Iterator<Item = Decoded> + '_ {
     std::iter::from_fn(move || {
         loop {
@@ -140,7 +140,7 @@ pub(crate) fn decode(mut words: &[u64]) -> impl Iterator<Item = Decoded> + '_ {
             }
             let (own, rest) = words.split_at_checked(len)?;
             words = rest;
-            // Entries of a kind that is not known are of a newer version; they can be passed over.
+            // Entries of an unknown kind are of a newer version and are skipped.
             if let Some(entry) = entry(first & 0xff, (first >> 32) as u32, &own[1..]) {
                 return Some(entry);
             }

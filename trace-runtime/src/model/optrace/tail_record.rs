@@ -32,13 +32,13 @@ pub(super) enum RecordContent {
         extra_words: u32,
     },
     Tables {
-        /// Of the first word, in the stream of tables.
+        /// The position of the first word in the stream of tables.
         position: u64,
     },
 }
 
 impl RecordHeader {
-    /// Reads a header; None if the bytes are not one.
+    /// Reads a header; `None` if the bytes are not one.
     pub(super) fn parse(bytes: &[u8; RECORD_HEADER_BYTES]) -> Option<RecordHeader> {
         let (words, _) = bytes.as_chunks::<4>();
         let number = |at: usize| u32::from_le_bytes(words[at]);
@@ -77,7 +77,7 @@ impl RecordHeader {
         checksum(payload) == self.payload_checksum
     }
 
-    /// Rows and extras of a payload of rows; None if they are not there.
+    /// Rows and extras of a payload of rows; `None` if they are not there.
     pub(super) fn unpack(
         rows: u32,
         extra_words: u32,

@@ -1,4 +1,4 @@
-//! The words of the Chrome traces that this crate writes and reads back.
+//! The keys and names of the Chrome traces that this crate writes and reads back.
 //!
 //! Chrome's own seven keys (`ph`, `cat`, `name`, `pid`, `tid`, `ts`, `dur`) are not here: they are the
 //! same in every such file. Constants are bytes, because the reader compares bytes.
@@ -47,7 +47,7 @@ pub(crate) const DEVICE_TYPE: &[u8] = b"Device Type";
 pub(crate) const DEVICE_NUMBER: &[u8] = b"Device Id";
 pub(crate) const NAME: &[u8] = b"name";
 
-// Arguments in the style of Kineto, for what it does not have.
+// Arguments that Kineto does not have, named in its style.
 pub(crate) const OUTPUT_DIMS: &[u8] = b"Output Dims";
 pub(crate) const OUTPUT_TYPES: &[u8] = b"Output type";
 pub(crate) const OUTPUT_ELEMENTS: &[u8] = b"Output elements";
@@ -66,9 +66,9 @@ pub(crate) const BYTES_MOVED: &[u8] = b"bytes moved";
 pub(crate) const THREAD: &[u8] = b"thread";
 pub(crate) const RANK: &[u8] = b"rank";
 pub(crate) const DURING: &[u8] = b"during";
-/// True for an entry without a start: the event's time is only a place in the viewer.
+/// True for an entry without a start: the event's time is only its position in the viewer.
 pub(crate) const UNTIMED: &[u8] = b"untimed";
-/// The exact entry, device or thread name as JSON in a string, where the other keys cannot express it.
+/// The exact entry, device or thread name as JSON in a string, if the other keys cannot express it.
 pub(crate) const EXACT: &[u8] = b"exact";
 
 /// `,"key":` as bytes, made at compile time.

@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The version of the JSON that this crate writes. It grows when an older reader would get something
-/// wrong; new keys that older readers may ignore do not change it.
+/// The version of the JSON that this crate writes. It increases when an older reader would misread a newer
+/// file; new keys that older readers may ignore do not change it.
 pub const SCHEMA_VERSION: u32 = 1;
 
 const VERSION_KEY: &str = "schema_version";
@@ -127,7 +127,7 @@ impl Serialize for JsonMetadata<'_> {
         for (key, name) in names_as_metadata(named) {
             facts.insert(key.into(), Fact::Text(name));
         }
-        // These may be of the whole trace where this one is a part of it.
+        // If this trace is a part of another, these may be those of the whole.
         facts.remove(metadata::MEMORY_EVENTS);
         facts.remove(metadata::RUNTIME_CALLS);
         if trace.memory_events().next().is_some() {
@@ -209,7 +209,7 @@ where
 }
 
 struct TraceVisitor<'a, E> {
-    /// An error of our own, of which a serde error keeps only the text.
+    /// The error of this crate; a serde error would keep only its text.
     failure: &'a RefCell<Option<TraceError>>,
     sink: PhantomData<E>,
 }
@@ -318,7 +318,7 @@ fn check_version<E: serde::de::Error>(
     Ok(())
 }
 
-/// Keeps an error of our own, and returns it as one of serde's.
+/// Keeps the error of this crate, and returns a serde error with its text.
 fn fail<E: serde::de::Error>(failure: &RefCell<Option<TraceError>>, error: TraceError) -> E {
     let text = E::custom(&error);
     failure.replace(Some(error));

@@ -3,31 +3,31 @@
 //! A program may add any others, with [`with_metadata`](crate::RecordedExecutionTrace::with_metadata) or a
 //! session's `metadata`.
 
-/// Ops that were not recorded because a limit was reached, as a number.
+/// Number of ops that were not recorded because a limit was reached.
 pub const DROPPED: &str = "dropped";
-/// Ops that were not recorded because only a sample was asked for, as a number.
+/// Number of ops that sampling left out.
 pub const SAMPLED_OUT: &str = "sampled_out";
-/// Executions that were shorter than the minimum of the session's filter.
+/// Number of executions that were shorter than the minimum of the session's filter.
 pub const FILTERED_OUT: &str = "filtered_out";
-/// Ops that were replaced by newer ones, in a recording that keeps the last.
+/// Number of ops that were replaced by newer ones, in a recording that keeps the last.
 pub const REPLACED: &str = "replaced";
-/// Ops that had begun and not ended when the recording ended, on the thread that ended it or in a task, as a number.
+/// Number of ops that had begun and not ended when the recording ended, on the thread that ended it or in a task.
 /// They are not entries.
 pub const STILL_RUNNING: &str = "still_running";
 /// `true` if the recording was not finished: the program ended without it, or is still running.
 pub const UNFINISHED: &str = "unfinished";
-/// The process that was recording when this one was forked from it. The child's ops before this recording are in
-/// neither.
+/// The process that this one was forked from while it was recording. The child's ops before this recording are in
+/// neither trace.
 pub const FORKED_FROM: &str = "forked_from";
-/// What recording one op costs, in nanoseconds.
+/// The cost of recording one op, in nanoseconds.
 pub const OVERHEAD_NS: &str = "overhead_ns";
 /// [`COMPILED_OUT`] if the program was built without recording.
 pub const TRACING: &str = "tracing";
 /// The value of [`TRACING`] in the trace of a program that was built without the feature `enabled`.
 pub const COMPILED_OUT: &str = "compiled out";
-/// Why the output file of a session could not be written.
+/// The error for which the output file of a session could not be written.
 pub const WRITE_ERROR: &str = "write_error";
-/// The file that the trace of a session was written to, if another process had written the one that was asked for.
+/// The file that the trace of a session was written to, if another process had written the requested one.
 pub const WRITTEN_TO: &str = "written_to";
 /// The rank of the process in a distributed job.
 pub const RANK: &str = "rank";
@@ -45,13 +45,14 @@ pub const START_UNIX_NS: &str = "start_unix_ns";
 pub const CLOCK_EXCHANGES: &str = "clock.exchanges";
 /// The rank whose clock the others read for [`CLOCK_EXCHANGES`].
 pub const CLOCK_REFERENCE: &str = "clock.reference";
-/// By how much the wall clock of a rank was ahead of that of the first rank, in nanoseconds, as found by merging.
+/// The time that the wall clock of a rank was ahead of that of the first rank, in nanoseconds, as found by merging.
 pub const CLOCK_OFFSET_NS: &str = "clock.offset_ns";
-/// By how much the clock of a rank was faster than that of the first rank, in parts per billion, as found by merging.
+/// The difference in speed between the clock of a rank and that of the first rank, in parts per billion, as found by
+/// merging. Above zero for a faster clock.
 pub const CLOCK_DRIFT_PPB: &str = "clock.drift_ppb";
-/// The most that the line-up of a rank may be wrong by, in nanoseconds.
+/// The largest possible error of the alignment of a rank's clock, in nanoseconds.
 pub const CLOCK_ERROR_NS: &str = "clock.error_ns";
-/// How the clocks of merged traces were lined up.
+/// The method by which the clocks of merged traces were aligned.
 pub const MERGE_CLOCK: &str = "merge.clock";
 /// The steps that a trace was restricted to, and those that it had before.
 pub const SELECTED_STEPS: &str = "selected_steps";
@@ -66,8 +67,8 @@ pub const READ_TRUNCATED_AT: &str = "read.truncated_at";
 pub const READ_DAMAGED: &str = "read.damaged";
 /// Ops in damaged parts of a recording, as far as they could be counted.
 pub const READ_LOST_OPS: &str = "read.lost_ops";
-/// Prefix of the keys that count what a reader left out: the sort of event follows it, and the value is
-/// the number of events.
+/// Prefix of the keys that count the events that a reader left out: the sort of event follows it, and the value is
+/// their number.
 pub const LEFT_OUT_PREFIX: &str = "read.left_out.";
 
 /// Prefix of the keys that name tensor libraries whose tensors were passed to ops but not recorded: the
@@ -91,7 +92,7 @@ pub const MEMORY_EVENTS: &str = "memory.events";
 pub const MEMORY_CONTEXTS: &str = "memory.contexts";
 /// Blocks of the heap that could not be recorded, as a number.
 pub const MEMORY_UNRECORDED: &str = "memory.unrecorded";
-/// The figures of the heap are estimates from one block every so many bytes on average. Absent if every block was
+/// Bytes per recorded block of the heap, on average: figures are estimates then. Absent if every block was
 /// recorded.
 pub const MEMORY_SAMPLED: &str = "memory.sampled_every";
 /// Runtime calls of a [`RecordedExecutionTrace`](crate::RecordedExecutionTrace), one per line.
@@ -108,7 +109,7 @@ pub fn device_name(device: &str) -> String {
     format!("device.{device}.name")
 }
 
-/// The key that a fact has in a merge of several ranks that disagree about it.
+/// The key of a fact that differs between the ranks of a merged trace.
 pub fn of_rank(rank: u32, key: &str) -> String {
     format!("rank.{rank}.{key}")
 }

@@ -1,4 +1,4 @@
-//! What the writers and the readers of trace files share: keys, versions, and the writer and reader of the
+//! The parts that writers and readers of trace files share: keys, versions, and the writer and reader of the
 //! JSON format.
 //!
 //! A key that one side writes and another reads has its constant here, and is written as a literal

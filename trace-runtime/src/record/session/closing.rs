@@ -12,13 +12,13 @@ use trace_core::__engine::log::ThreadLog;
 use trace_core::__engine::state;
 
 impl Session {
-    /// Ends recording and writes the output. The result of the write is beside the trace.
+    /// Ends recording and writes the output. Returns the trace and the result of the write.
     pub(super) fn close(&mut self) -> (TraceStore, Result<(), TraceError>) {
         self.is_over = true;
-        // First: a signal that arrives later must not write a recording that is being taken apart.
+        // First, because a signal that arrives later must not write a recording that is being closed.
         drop(self.on_signal.take());
         if self.is_in_fork() {
-            // Its writer's thread is one of the parent.
+            // The writer's thread exists only in the parent.
             let _ = self.stream.take().map(std::mem::ManuallyDrop::new);
             let mut store = TraceStore::default();
             store.insert_metadata(keys::FORKED_FROM, self.pid.to_string());
@@ -123,7 +123,7 @@ impl Session {
     }
 }
 
-/// One line on standard error: the file that was asked for is another process's.
+/// Prints one line on standard error: another process wrote the requested file.
 pub(in crate::record) fn report_other_path(path: &Path) {
     eprintln!(
         "another process has written the output of this session since it started; the trace of process {} is in `{}`",
@@ -132,7 +132,7 @@ pub(in crate::record) fn report_other_path(path: &Path) {
     );
 }
 
-/// One line on standard error, where a failed write has no caller to return to.
+/// Prints one line on standard error about a failed write that cannot be returned to a caller.
 pub(in crate::record) fn report_loss(error: &TraceError) {
     eprintln!("the recorded trace is lost: {error}");
 }

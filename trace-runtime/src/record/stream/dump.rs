@@ -1,4 +1,4 @@
-//! A copy of what a ring has, as a file of its own.
+//! Copies the content of a ring to a new file.
 
 use super::part::pieces;
 use super::ring::Ring;
@@ -17,7 +17,7 @@ pub(super) fn dump(ring: &Ring, ended_after: u64) -> Vec<u8> {
     let header = ring.file_header().without_ring();
     let mut bytes = vec![0; HEADER_BYTES];
     let chunks = ring.chunks();
-    // After the chunks were copied: their rows refer to nothing newer.
+    // Copied after the chunks, so that it has everything that their rows refer to.
     let history = ring.tables().history().to_vec();
     for (entry_words, position) in pieces(&history) {
         push_tables(&mut bytes, position, entry_words);

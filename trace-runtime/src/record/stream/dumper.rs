@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use trace_core::__engine::clock::Clock;
 
-/// What a dump needs, on whichever thread it is made.
+/// The data that any thread needs to make a dump.
 #[derive(Debug)]
 pub(super) struct Dumper {
     ring: Arc<Ring>,
     clock: Clock,
     /// Older ops are left out.
     keep: Option<Duration>,
-    /// Where triggers dump to.
+    /// The file for automatic dumps.
     path: Option<PathBuf>,
     dumps: AtomicU32,
-    /// Why the latest dump failed that had no caller to return the error to.
+    /// The error of the latest automatic dump, which had no caller to return it to.
     error: Mutex<Option<TraceError>>,
 }
 
@@ -46,17 +46,17 @@ impl Dumper {
         dump::dump(&self.ring, now.saturating_sub(kept))
     }
 
-    /// Writes what is kept to a file.
+    /// Writes the kept ops to a file.
     pub(super) fn dump(&self, path: &Path) -> Result<(), TraceError> {
         dump::write(&self.bytes(), path)
     }
 
-    /// What is kept, as a trace.
+    /// The kept ops, as a trace.
     pub(super) fn read(&self) -> Result<TraceStore, TraceError> {
         dump::read(&self.bytes())
     }
 
-    /// Writes what is kept to the file of the triggers.
+    /// Writes the kept ops to the file for automatic dumps.
     pub(super) fn dump_now(&self) {
         let Some(path) = &self.path else {
             return;

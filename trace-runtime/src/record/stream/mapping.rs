@@ -9,21 +9,21 @@ use std::os::fd::AsRawFd as _;
 use std::sync::atomic::AtomicU64;
 use trace_core::__engine::block::Region;
 
-/// Words that are shared with the file, or with nothing. The kernel keeps those of a file when the process dies.
+/// Words that are shared with a file, or private. The kernel keeps those of a file when the process dies.
 #[derive(Debug)]
 pub(super) struct Mapping {
     map: MmapRaw,
 }
 
 impl Mapping {
-    /// Reserves the first so many bytes of an empty file, so that writing to them cannot fail later, and maps them.
+    /// Reserves the first `len` bytes of an empty file, so that writing to them cannot fail later, and maps them.
     pub(super) fn of_file(file: &File, bytes: usize) -> io::Result<Mapping> {
         reserve(file, bytes)?;
         let map = MmapOptions::new().len(bytes).map_raw(file)?;
         Ok(Mapping { map })
     }
 
-    /// Memory of this process alone, zero at first. Pages that are never written take nothing.
+    /// Private memory of this process, zero at first. Pages that are never written take no memory.
     pub(super) fn anonymous(bytes: usize) -> io::Result<Mapping> {
         let map = MmapMut::map_anon(bytes)?.into();
         Ok(Mapping { map })
@@ -55,14 +55,13 @@ impl Region for Mapping {
         // SAFETY: the map is readable and writable for its whole length until it is dropped, and begins at a page, so
         // it is aligned. `AtomicU64` has no invalid values. This process reaches the memory through these atomics
         // only. Another process may write to the file or truncate it: the first changes values as another thread
-        // would, and the second is not a matter of this slice's validity but ends the process; the file's name is
-        // documented as belonging to the recording.
+        // would, and the second ends the process, without making the slice invalid. The docs of `stream_to` forbid it.
         unsafe { std::slice::from_raw_parts(first, self.map.len() / 8) }
     }
 }
 
-/// Gives a file its blocks on the disk. A file with holes would end the process with SIGBUS if the disk is full when
-/// a hole is written to.
+/// Allocates the blocks of a file on the disk. If the disk is full when a hole in a file is written to, the process ends
+/// with SIGBUS.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 fn reserve(file: &File, bytes: usize) -> io::Result<()> {
     let len = i64::try_from(bytes).map_err(io::Error::other)?;
@@ -93,7 +92,7 @@ fn write_zeros(mut file: &File, bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a file for this process; false if another one, or an earlier recording of this one, has it locked.
+/// Locks a file for this process; false if another process, or an earlier recording of this one, has locked it.
 pub(super) fn lock(file: &File) -> io::Result<bool> {
     #[allow(unsafe_code)]
     // SAFETY: the descriptor is that of an open file, and the call takes no pointers.

@@ -43,14 +43,14 @@ use trace_core::__engine::storage::Storage;
 
 /// The bytes of the ring if none are set: 2.7 million ops.
 pub(super) const DEFAULT_RING: usize = 64 << 20;
-/// How long the writer sleeps when there is little to do.
+/// The time that the writer sleeps when there is little to do.
 const PAUSE: Duration = Duration::from_millis(10);
-/// At most one dump of a slow op in so much time.
+/// The time in which at most one dump of a slow op is made.
 const BETWEEN_DUMPS: Duration = Duration::from_secs(1);
-/// Threads whose open ops are kept.
+/// The most threads whose open ops are kept.
 const SLOTS: u64 = 256;
 
-/// Where and how a session records into a ring.
+/// The settings of a recording into a ring.
 #[derive(Debug, Clone)]
 pub(super) struct StreamSettings {
     /// None for a ring that is in memory only.
@@ -62,7 +62,7 @@ pub(super) struct StreamSettings {
 }
 
 impl StreamSettings {
-    /// Whether a setting was made that only a ring has.
+    /// True if a setting was made that only rings have.
     pub(super) fn is_set(&self) -> bool {
         self.rotation.is_some() || self.triggers.needs_path().is_some()
     }
@@ -220,7 +220,7 @@ impl Stream {
             .publish_words(&tables::encode_metadata(key, value));
     }
 
-    /// Writes the counts of the session to the file: ops that were dropped outside of the ring, and those that were
+    /// Writes the counts of the session to the file: ops that were dropped outside the ring, and those that were
     /// left out.
     pub(super) fn set_counts(&self, dropped: u64, sampled_out: u64, filtered_out: u64) {
         self.ring
@@ -234,7 +234,7 @@ impl Stream {
         }
     }
 
-    /// Writes everything to the tail and ends the writer. What cannot be written stays in the ring, in the file.
+    /// Writes everything to the tail and ends the writer. Rows that cannot be written stay in the ring, which is in the file.
     pub(super) fn finish(&mut self) -> Result<(), TraceError> {
         let Some(writer) = self.writer.take() else {
             return Ok(());
@@ -255,14 +255,14 @@ impl Stream {
                 .store(FINISHED, Ordering::Release);
             let ring_end = self.ring.file_header().tail_at();
             if tail.end() - ring_end < ring_end {
-                // Without its ring the file has half of its size or less. If that fails, it is larger than it need be.
+                // Without its ring the file has half of its size or less. If the removal fails, the file is only larger than needed.
                 drop(self.remove_ring(tail.file(), tail.end()));
             }
         }
         self.dumper.take_error().map_or(Ok(()), Err)
     }
 
-    /// Writes what has been recorded to another file.
+    /// Writes the trace so far to another file.
     pub(super) fn dump(&self, path: &Path) -> Result<(), TraceError> {
         if self.keeps_last {
             return self.dumper.dump(path);
@@ -320,14 +320,14 @@ impl Stream {
     }
 }
 
-/// Without a call of `finish`, the file stays as it is: it has everything.
+/// Without a call of `finish`, the file stays as it is: it is complete.
 impl Drop for Stream {
     fn drop(&mut self) {
         drop(self.finish());
     }
 }
 
-/// The thread that writes the tail, and dumps when it is asked to.
+/// The thread that writes the tail, and makes the requested dumps.
 struct Writer {
     ring: Arc<Ring>,
     tail: Option<Tail>,
@@ -335,13 +335,13 @@ struct Writer {
     is_ending: Arc<AtomicBool>,
     dumper: Arc<Dumper>,
     slow_ops: SlowOps,
-    /// How many requests by signal have been served; `None` without `dump_on_signal`.
+    /// Number of requests by signal that have been served; `None` without `dump_on_signal`.
     requests: Option<u32>,
 }
 
 impl Writer {
     fn run(mut self) -> Option<Tail> {
-        // Pages for the next pause of one thread, and more when more were used.
+        // Pages that one thread may use until the writer wakes up again, and more if more were used.
         const AHEAD: u32 = 128;
         let mut populated = 0;
         let mut most_used = 0;
@@ -373,7 +373,7 @@ impl Writer {
         }
     }
 
-    /// A sign of life, which also dates the end of a process that is killed.
+    /// Writes the time to the header. If the process is killed, this is the end of its open ops.
     fn beat(&mut self) {
         let now = self.clock.now();
         self.ring.live(live::NOW).store(now, Ordering::Relaxed);
@@ -388,8 +388,8 @@ impl Writer {
     }
 }
 
-/// Checks what is at the path of a new recording. The unfinished recording of a process that is gone keeps its
-/// content under another name: a program that is started again after a crash must not destroy what it recorded.
+/// Checks the path of a new recording. The unfinished recording of a process that is gone is renamed: a program that is
+/// started again after a crash must not destroy its last recording.
 fn put_aside(path: &Path) -> Result<(), TraceError> {
     let Ok(existing) = fs::metadata(path) else {
         return Ok(());

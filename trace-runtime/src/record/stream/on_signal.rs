@@ -1,7 +1,7 @@
-//! Writes the output of a session when a signal asks the process to end, and then lets the signal have its effect.
+//! Writes the output of a session when SIGINT or SIGTERM arrives, and then lets the signal have its usual effect.
 //!
 //! The handler writes one byte to a pipe. A thread reads it, writes the file, sets the action that was there before, and
-//! sends the signal again. So nothing but system calls that POSIX allows runs in the handler.
+//! sends the signal again. So the handler makes only system calls that POSIX allows there.
 
 use std::io::{self, Read as _};
 use std::os::fd::IntoRawFd as _;
@@ -25,7 +25,7 @@ static IS_PASSED_ON: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 static BEFORE: [AtomicPtr<libc::sigaction>; 2] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
 
-/// Watches for signals until it is dropped.
+/// Handles signals until it is dropped.
 #[derive(Debug)]
 pub(in crate::record) struct OnSignal {
     thread: Option<JoinHandle<()>>,
@@ -33,7 +33,7 @@ pub(in crate::record) struct OnSignal {
 }
 
 impl OnSignal {
-    /// Calls `write` on a thread of its own when SIGINT or SIGTERM arrives. Signals that are ignored stay so.
+    /// Calls `write` on a separate thread when SIGINT or SIGTERM arrives. Signals that are ignored stay so.
     pub(in crate::record) fn install(write: impl Fn() + Send + 'static) -> io::Result<OnSignal> {
         let (mut reader, writer) = io::pipe()?;
         let thread = std::thread::Builder::new()
@@ -78,7 +78,7 @@ impl Drop for OnSignal {
         for (slot, signal) in SIGNALS.into_iter().enumerate() {
             let is_own =
                 action_of(signal).is_ok_and(|action| action.sa_sigaction == handler_address());
-            // A handler that was set over this one may call it: then it stays, and passes signals on.
+            // If another handler was installed after this one, it may call this one, which therefore stays and passes signals on.
             if let (true, Some(before)) = (is_own, before(slot)) {
                 let _ = set_action(signal, before);
             }
@@ -103,7 +103,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     pass_on(signal, slot, info, context);
 }
 
-/// Does what would have been done without this handler.
+/// Has the effect that the signal would have without this handler.
 #[allow(unsafe_code)]
 fn pass_on(
     signal: libc::c_int,

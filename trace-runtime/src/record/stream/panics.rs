@@ -17,7 +17,7 @@ pub(super) fn dump_on_panic(dumper: &Arc<Dumper>) {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             before(info);
-            // A panic while another one is dumped, or inside of a dump, is not dumped again.
+            // A panic while another one is dumped, or inside a dump, is not dumped again.
             if let Ok(active) = ACTIVE.try_lock()
                 && let Some(dumper) = active.upgrade()
             {

@@ -11,10 +11,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// How a recording is split.
+/// The limits at which a recording is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::record) struct Rotation {
-    /// A file that has more is the last of its rows.
+    /// When a file has more bytes, a new one begins.
     pub(in crate::record) max_bytes: u64,
     /// The oldest file is removed when there are more.
     pub(in crate::record) max_files: usize,
@@ -49,7 +49,7 @@ impl Parts {
         }
     }
 
-    /// Appends records with so many rows.
+    /// Appends records that have `rows` rows in all.
     pub(super) fn write(&mut self, records: &[u8], rows: u64, ring: &Ring) -> io::Result<()> {
         if self
             .open
@@ -107,7 +107,7 @@ impl Parts {
             && let Some((path, rows)) = self.closed.pop_front()
         {
             ring.live(live::REPLACED).fetch_add(rows, Ordering::Relaxed);
-            // If it is gone already, that is what was wanted.
+            // It may be gone already.
             drop(fs::remove_file(path));
         }
         Ok(())

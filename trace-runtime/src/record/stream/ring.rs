@@ -15,7 +15,7 @@ use trace_core::__engine::block::{Block, Region, header};
 use trace_core::__engine::chunk::{BlockCopy, Chunk, copy_block};
 use trace_core::__engine::storage::{Storage, TableEntry};
 
-/// What happens when all blocks have rows.
+/// The action when all blocks have rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WhenFull {
     /// Ops are dropped until the tail has been written.
@@ -24,7 +24,7 @@ pub(super) enum WhenFull {
     ReplaceOldest,
 }
 
-/// Blocks of a mapping: free, being written by a thread, or sealed. A thread takes a block once in so many ops; the
+/// Blocks of a mapping: free, being written by a thread, or sealed. A thread takes a block only when its last one is full; the
 /// lock is held for a few instructions.
 #[derive(Debug)]
 pub(super) struct Ring {
@@ -32,7 +32,7 @@ pub(super) struct Ring {
     region: Arc<dyn Region>,
     file_header: FileHeader,
     when_full: WhenFull,
-    places: Mutex<Places>,
+    places: Mutex<BlockLists>,
     /// A copy of the number of free blocks that can be read without the lock.
     free: AtomicUsize,
     next_sequence: AtomicU64,
@@ -44,7 +44,7 @@ pub(super) struct Ring {
 }
 
 #[derive(Debug)]
-struct Places {
+struct BlockLists {
     /// The block on top was freed last: its pages are in the cache.
     free: Vec<u32>,
     /// In the order in which they were sealed.
@@ -57,7 +57,7 @@ struct Places {
 const FOR_TABLES: usize = 2;
 
 impl Ring {
-    /// A ring in a mapping that has room for what the header describes. The header is written to it.
+    /// A ring in a mapping of the size that the header describes. Writes the header to it.
     pub(super) fn new(
         mapping: Mapping,
         file_header: FileHeader,
@@ -78,7 +78,7 @@ impl Ring {
             mapping,
             file_header,
             when_full,
-            places: Mutex::new(Places {
+            places: Mutex::new(BlockLists {
                 free: (0..blocks).rev().collect(),
                 sealed: VecDeque::new(),
                 free_slots: (0..file_header.slots as u32).rev().collect(),
@@ -91,7 +91,7 @@ impl Ring {
         }
     }
 
-    /// Bytes of a mapping for a ring of so many bytes, and its header.
+    /// Bytes of a mapping for a ring of `bytes` bytes and its header.
     pub(super) fn layout(ring_bytes: usize, file_header: FileHeader) -> (usize, FileHeader) {
         let blocks = ring_bytes.div_ceil(BLOCK_BYTES).max(4 * FOR_TABLES) as u64;
         let file_header = FileHeader {
@@ -170,7 +170,7 @@ impl Ring {
         self.lock().sealed.drain(..).collect()
     }
 
-    /// Gives back sealed blocks that could not be written.
+    /// Returns sealed blocks that could not be written.
     pub(super) fn return_sealed(&self, places: &[u32]) {
         let mut state = self.lock();
         for &place in places.iter().rev() {
@@ -182,7 +182,7 @@ impl Ring {
         let mut state = self.lock();
         for &place in places {
             if let Some(block) = self.block(place) {
-                // A reader of the file must not take the rows for those of a chunk that is not in the tail.
+                // Otherwise a reader of the file would take the rows for those of a chunk that is not in the tail.
                 block.header()[header::SEQUENCE].store(0, Ordering::Release);
             }
             state.free.push(place);
@@ -190,7 +190,7 @@ impl Ring {
         self.free.store(state.free.len(), Ordering::Relaxed);
     }
 
-    /// A free block for tables, also one of those that rows may not take.
+    /// A free block for tables; it may be one of those that rows may not take.
     pub(super) fn take_for_tables(&self) -> Option<u32> {
         self.take(0)
     }
@@ -240,7 +240,7 @@ impl Ring {
         Block::in_region(&self.region, first..first + SLOT_BYTES / 8, SLOT_ROWS)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Places> {
+    fn lock(&self) -> MutexGuard<'_, BlockLists> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

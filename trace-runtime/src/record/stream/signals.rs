@@ -1,4 +1,4 @@
-//! SIGUSR1 as a request for a dump, in addition to what the program does with it.
+//! SIGUSR1 as a request for a dump, in addition to the program's own handler.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

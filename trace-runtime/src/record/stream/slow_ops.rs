@@ -8,7 +8,7 @@ use std::time::Duration;
 use trace_core::__engine::block::{TABLES, header};
 use trace_core::__engine::chunk::{Row, is_unchanged};
 
-/// The limits, and how far the rows have been looked at. Recording threads do nothing for it.
+/// The limits, and the rows that have been checked. Recording threads do no work for it.
 #[derive(Debug, Default)]
 pub(super) struct SlowOps {
     /// By name, in ticks.
@@ -17,7 +17,7 @@ pub(super) struct SlowOps {
     by_string: HashMap<u32, u64>,
     by_signature: HashMap<u32, u64>,
     tables_seen: usize,
-    /// By block, the sequence number of its chunk and the rows that were looked at.
+    /// By block, the sequence number of its chunk and the number of rows that were checked.
     seen: Vec<(u64, usize)>,
 }
 
@@ -35,7 +35,7 @@ impl SlowOps {
         }
     }
 
-    /// Whether an op has ended since the last call that ran longer than its limit.
+    /// True if an op that ran longer than its limit has ended since the last call.
     pub(super) fn look(&mut self, ring: &Ring) -> bool {
         if self.limits.is_empty() {
             return false;

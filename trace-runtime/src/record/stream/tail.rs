@@ -16,9 +16,9 @@ pub(super) struct Tail {
     file: File,
     end: u64,
     buffer: Vec<u8>,
-    /// Where the rows go if the recording is split.
+    /// The files of the rows, if the recording is split.
     parts: Option<Parts>,
-    /// Why the latest write failed.
+    /// The error of the latest write that failed.
     error: Option<io::Error>,
 }
 
@@ -57,8 +57,8 @@ impl Tail {
         } else {
             Vec::new()
         };
-        // After the sealed chunks were taken: their rows refer to nothing newer. Before their rows in the file, so
-        // that any prefix of it can be read.
+        // Tables are written after the sealed chunks were taken, so that they have everything that the rows refer to,
+        // and before the rows, so that any prefix of the file can be read.
         let has_tables = self.write_tables(ring);
         let mut done = 0;
         while done < sealed.len() {

@@ -10,14 +10,14 @@ use super::replay::Replay;
 use crate::model::TraceView;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Parts of a meeting that begin within this time began together: the trace has them from the moment when the last
-/// rank arrived.
+/// If all parts of a meeting begin within this time, the trace does not have the waits: each part was recorded from the
+/// moment when the last rank arrived.
 const TOGETHER_NS: u64 = 20_000;
 /// Work that overlaps the start of other work by at most this share of the shorter one came before it.
 const OVERLAP: f64 = 0.1;
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// The replay of the model, and whether the order of some lanes had to be taken as observed.
+    /// The replay of the model. The second value is true if the observed order of some lanes had to be used.
     pub(super) fn replay(&self) -> (Replay<'_>, bool) {
         let mut found = Found {
             edges: self.edges.clone(),
@@ -78,7 +78,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         (replay.with_unknown_waits(together), !unconnected.is_empty())
     }
 
-    /// Lanes of ranks that have communication on a lane of its own and nothing in the trace that connects their
+    /// Lanes of ranks that have a separate lane for communication, and nothing in the trace that connects their
     /// lanes, by rank.
     fn unconnected_lanes(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut lanes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -132,7 +132,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     }
 }
 
-/// When the work of a lane that came before a stretch of another one ended; never after the start of that.
+/// The end of the last work of a lane that came before a piece of another lane; never after the start of that piece.
 fn last_end(pieces: &[Piece], (start, end): (i64, i64)) -> Option<i64> {
     let began = pieces.partition_point(|piece| piece.start < start);
     let before = |piece: &&Piece| {

@@ -10,20 +10,21 @@ use crate::model::json_struct::json_struct;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Of a longer loop, several steps share a column.
+/// The most columns. In a longer loop, several steps share a column.
 const MOST_COLUMNS: usize = 512;
 
 /// Work of each rank in each step, as a multiple of the mean over ranks in that step. Communication does not count.
 ///
-/// A row that is above 1 in every step is a slow rank or stage; one that is so in some steps has an occasional problem.
+/// A rank whose row is above 1 in every step is slow; one whose row is above 1 in some steps has an occasional problem.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Heatmap {
     /// The ranks, one row each.
     pub ranks: Vec<u32>,
     /// The number of the first step of each column: one column for each step, or for several of a loop with more than
-    /// 512 steps. Empty where the trace has no steps, which is one column then.
+    /// 512 steps. Empty if the trace has no steps, which is one column then.
     pub steps: Vec<u64>,
-    /// By rank, then by step; 0 where a rank did nothing.
+    /// By rank, then by step; 0 if a rank did nothing.
     pub cells: Vec<Vec<f64>>,
 }
 
@@ -36,7 +37,7 @@ json_struct!(Heatmap {
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// The work of each rank in each step, compared with the other ranks. Empty where the trace has no ranks.
+    /// The work of each rank in each step, compared with the other ranks. Empty if the trace has no ranks.
     pub fn heatmap(&self) -> Heatmap {
         let ranks: BTreeSet<u32> = self.lanes.all.iter().filter_map(|lane| lane.rank).collect();
         let ranks: Vec<u32> = ranks.into_iter().collect();
@@ -98,7 +99,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         work
     }
 
-    /// By entry: whether it is communication.
+    /// By entry: true if it is communication.
     pub(super) fn communicates(&self) -> Vec<bool> {
         let mut rule = CommunicationRule::default();
         let mut found: Vec<bool> = self.trace.views().map(|view| rule.holds(&view)).collect();
@@ -112,7 +113,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
 }
 
 impl Heatmap {
-    /// One line per rank, with at most `width` columns for the steps: where there are more, several share one column
+    /// One line per rank, with at most `width` columns for the steps: if there are more, several share one column
     /// and the largest counts. The last number is the rank's mean.
     pub fn to_text(&self, width: usize) -> String {
         let digits = self
@@ -151,7 +152,7 @@ impl Heatmap {
         cells.iter().sum::<f64>() / cells.len().max(1) as f64
     }
 
-    /// What the characters mean.
+    /// The meaning of the characters.
     pub(crate) fn legend(&self) -> String {
         let (low, high) = self.range();
         format!(

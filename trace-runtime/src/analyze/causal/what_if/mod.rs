@@ -10,7 +10,7 @@ mod slowdown;
 pub use heatmap::Heatmap;
 pub use peers::Usual;
 pub use scenario::Scenario;
-pub use slowdown::{Part, Slowdown};
+pub use slowdown::{Slowdown, SlowdownPart};
 
 use super::CausalModel;
 use crate::analyze::forest::NONE;
@@ -51,10 +51,11 @@ pub struct WhatIf<'m, T: ?Sized> {
     notes: Vec<String>,
 }
 
-/// How long a job takes, recorded or replayed.
+/// The time of a job, recorded or replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct JobTime {
-    /// The time of all steps together; from the first start to the last end where the trace has no steps.
+    /// The time of all steps together; from the first start to the last end if the trace has no steps.
     pub total_ns: u64,
     /// The number and time of each step: from the end of the one before it, or from its first start if that is later,
     /// until its last end on any rank.
@@ -98,7 +99,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
         self.replayed(&scenario.factors(self))
     }
 
-    /// What the replay assumes because the trace does not have it, a sentence each.
+    /// The assumptions that the replay makes because the trace lacks facts, one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -1,4 +1,4 @@
-//! Calls of the same op with the same shapes, on all ranks: what an entry is compared with.
+//! Peers: the calls of the same op with the same shapes, on all ranks. An entry is compared with its peers.
 
 use super::super::CausalModel;
 use crate::analyze::forest::NONE;
@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 /// The usual duration of a call among its peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Usual {
     /// The mean of all calls.
     #[default]
@@ -23,12 +24,12 @@ pub enum Usual {
 pub(super) struct Peers {
     /// By entry: its group of peers; [`NONE`] for entries that are not in the model.
     pub(super) group: Vec<u32>,
-    /// By entry: how long it worked, without waiting and without the ops inside it.
+    /// By entry, the time that it worked, without waiting and without the ops inside it.
     pub(super) work: Vec<u64>,
     /// By entry: the index of its rank in `ranks`.
     pub(super) rank: Vec<u16>,
     pub(super) ranks: Vec<Option<u32>>,
-    /// By entry: the position of its step in `steps`; empty where the trace has no steps.
+    /// By entry: the position of its step in `steps`; empty if the trace has no steps.
     pub(super) step: Vec<u32>,
     /// The numbers of the steps, in the order in which they began.
     pub(super) steps: Vec<u64>,
@@ -101,7 +102,7 @@ impl Peers {
         self.groups = by_shape.len();
     }
 
-    /// The usual work of each group, over the entries that `counts` holds for; `None` where there are none.
+    /// The usual work of each group, over the entries for which `counts` is true; `None` if there are none.
     pub(super) fn usual(&self, usual: Usual, counts: impl Fn(usize) -> bool) -> Vec<Option<f64>> {
         let mut found = vec![None; self.groups];
         match usual {
@@ -158,7 +159,7 @@ impl Peers {
 }
 
 /// For each entry the position of its step, and the numbers of the steps in the order in which they began. Both are empty
-/// where the trace has no steps.
+/// if the trace has no steps.
 pub(super) fn numbered_steps<T: TraceView + ?Sized>(trace: &T) -> (Vec<u32>, Vec<u64>) {
     let steps = trace.steps();
     let mut first: HashMap<u64, i64> = HashMap::new();

@@ -3,9 +3,9 @@
 //! A lane goes through its pieces in order. Work takes its new duration. Time between pieces is kept, except for
 //! waiting, which ends when what it waits for arrives. Edges are of two sorts:
 //!
-//! - At a *meeting* of ranks a lane goes on when it is there itself and the others are.
-//! - Other edges end the time before them (a stream that waits for a launch): the lane goes on when both are there, plus
-//!   the delay that was recorded after the later of the two.
+//! - At a *meeting* of ranks a lane continues when it and the others have arrived.
+//! - Other edges end the gap before them (a stream that waits for a launch): the lane continues when both it and the edge
+//!   have arrived, plus the delay that was recorded after the later of the two.
 //!
 //! With the recorded durations every time is the recorded one, to the nanosecond.
 
@@ -14,7 +14,7 @@ use super::super::piece::Piece;
 use crate::analyze::forest::NONE;
 use std::collections::BTreeSet;
 
-/// What a replay changes. Factors are applied to recorded times.
+/// The changes of a replay, as factors of recorded times.
 pub(super) trait Durations {
     /// The factor for the work of an entry or a runtime call.
     fn work(&self, node: u32) -> f64;
@@ -37,7 +37,8 @@ pub(super) struct Replay<'m> {
     unknown_waits: BTreeSet<u32>,
 }
 
-/// At one moment: what was under way arrives, then edges without a length are passed, then values leave.
+/// Order of events at one moment: values that left earlier arrive, then edges without a length are passed, then values
+/// leave.
 const ARRIVES: u8 = 0;
 const PASSES: u8 = 1;
 const LEAVES: u8 = 2;
@@ -46,10 +47,10 @@ const LEAVES: u8 = 2;
 struct LaneState {
     /// The piece that is next or has been walked in part.
     piece: usize,
-    /// The recorded moment up to which the lane has been walked, and when that would be.
+    /// The recorded moment up to which the lane has been walked, and that moment in the replay.
     at: i64,
     new: i64,
-    /// Whether it waits since then.
+    /// True if it has been waiting since then.
     waits: bool,
 }
 
@@ -86,7 +87,7 @@ impl<'m> Replay<'m> {
         }
     }
 
-    /// The same, where the waits of some entries are not known.
+    /// The same, if the waits of some entries are not known.
     pub(super) fn with_unknown_waits(mut self, entries: BTreeSet<u32>) -> Replay<'m> {
         self.unknown_waits = entries;
         self
@@ -121,7 +122,7 @@ impl<'m> Replay<'m> {
                     walk.meet(lane, at, value);
                     continue;
                 }
-                // If something else arrives without a delay, the lane went on at once.
+                // If something else arrives without a delay, the lane continued at once.
                 let passes = moment[arriving..passing]
                     .binary_search_by_key(&(lane, false), sort)
                     .is_ok();
@@ -250,7 +251,7 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
         self.lanes[lane as usize] = state;
     }
 
-    /// When the lane would be where it was at `at`.
+    /// The time in the replay that corresponds to the recorded time `at` of the lane.
     fn value(&mut self, lane: u32, at: i64) -> i64 {
         self.advance(lane, at);
         let state = self.lanes[lane as usize];
@@ -262,8 +263,8 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
         later(state.new, gap, self.durations.gap(next))
     }
 
-    /// Something arrives on the lane at `at` that left its own lane at `left`. True if that changes when the lane goes
-    /// on.
+    /// An edge that left its own lane at `left` arrives on the lane at `at`. True if that changes the time at which the lane
+    /// continues.
     fn arrive(&mut self, lane: u32, at: i64, left: i64, value: i64) -> bool {
         self.advance(lane, at);
         let state = &mut self.lanes[lane as usize];
@@ -276,8 +277,8 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
         changed
     }
 
-    /// The lane is at a meeting at `at`, and another rank would be there at `value`. True if that changes when the
-    /// lane goes on.
+    /// The lane is at a meeting at `at`, and another rank would arrive at `value`. True if that changes the time at which the
+    /// lane continues.
     fn meet(&mut self, lane: u32, at: i64, value: i64) -> bool {
         self.advance(lane, at);
         let is_point = self.pieces(lane).is_empty();

@@ -1,4 +1,4 @@
-//! Scenarios: which durations are replaced, and by what.
+//! Scenarios: the durations that a replay replaces, and their new values.
 
 use super::WhatIf;
 use super::peers::{Peers, Usual};
@@ -42,7 +42,7 @@ impl Scenario {
         self.with(Change::Scale(Which::Op(operation.into()), factor))
     }
 
-    /// Everything on this rank takes `factor` times as long, communication excepted.
+    /// Everything on this rank except communication takes `factor` times as long.
     #[must_use]
     pub fn scale_rank(self, rank: u32, factor: f64) -> Scenario {
         self.with(Change::Scale(Which::Rank(rank), factor))
@@ -78,7 +78,7 @@ impl Scenario {
         self.with(Change::Usual(Which::Stage(stage.into()), usual))
     }
 
-    /// Whether it is the recorded job.
+    /// True if it is the recorded job.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -125,7 +125,7 @@ impl Scenario {
 }
 
 impl<T: TraceView + ?Sized> WhatIf<'_, T> {
-    /// Whether an entry is one of those that a change is about.
+    /// True if an entry is one of those that a change is about.
     pub(super) fn selected<'s>(&'s self, which: &'s Which) -> Box<dyn Fn(usize) -> bool + 's> {
         let peers = &self.peers;
         match which {
@@ -215,9 +215,9 @@ impl Durations for Except<'_> {
 /// The factors of a scenario.
 #[derive(Debug)]
 pub(super) struct Factors {
-    /// By entry; empty where nothing changes.
+    /// By entry; empty if nothing changes.
     work: Vec<f32>,
-    /// By the entry after the time between two; empty where nothing changes.
+    /// For the gap before each entry, by that entry; empty if nothing changes.
     gaps: Vec<f32>,
 }
 
@@ -236,8 +236,8 @@ impl Factors {
         }
     }
 
-    /// Sets the work of `selected` entries to the usual one of those that `counts` holds for. An entry without such
-    /// peers stays as it is.
+    /// Sets the work of `selected` entries to the usual work of their peers for which `counts` is true. An entry without
+    /// such peers stays as it is.
     pub(super) fn usual(
         &mut self,
         peers: &Peers,

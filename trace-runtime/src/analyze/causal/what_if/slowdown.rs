@@ -1,4 +1,4 @@
-//! Slowdown: how much longer the job takes than if every call took the usual time of its peers, and because of what.
+//! Slowdown: the time of a job compared with a job in which every call takes the usual time of its peers, and the causes.
 
 use super::peers::Usual;
 use super::scenario::{Except, Factors, Which};
@@ -8,7 +8,7 @@ use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata::{STAGE, of_rank};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Replays are made for at most so many ops and ranks: those with the most work above the usual.
+/// Number of ops and ranks that are replayed: those with the most work above the usual.
 const MOST_PARTS: usize = 16;
 /// The same for jobs with more than a million entries, where a replay takes a tenth of a second and more.
 const MOST_PARTS_OF_LONG_JOBS: usize = 4;
@@ -16,12 +16,13 @@ const LONG_JOB: usize = 1_000_000;
 /// A slowdown below this is noise.
 const NOTICEABLE: f64 = 1.02;
 
-/// How much longer a job takes than the ideal one, and because of what.
+/// The time of a job compared with the ideal job, and the causes of the difference.
 ///
 /// After "Understanding Stragglers in Large Model Training Using What-if Analysis": in the ideal job every call takes
 /// the usual time of its peers (the same op and shapes, on all ranks and in all steps), communication takes the usual
 /// time without waiting for late ranks, and the same dependencies hold.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Slowdown {
     /// S: the time of the job over its ideal time. 1 is a job without stragglers.
     pub slowdown: f64,
@@ -30,11 +31,11 @@ pub struct Slowdown {
     /// The time of the ideal job.
     pub ideal: JobTime,
     /// By op type, most slowdown first; the largest only.
-    pub ops: Vec<Part>,
+    pub ops: Vec<SlowdownPart>,
     /// By rank, most slowdown first; the largest only.
-    pub ranks: Vec<Part>,
-    /// By pipeline stage, most slowdown first; empty where the trace does not name the stage of each rank.
-    pub stages: Vec<Part>,
+    pub ranks: Vec<SlowdownPart>,
+    /// By pipeline stage, most slowdown first; empty if the trace does not name the stage of each rank.
+    pub stages: Vec<SlowdownPart>,
     /// The cause in one line.
     pub cause: String,
 }
@@ -44,9 +45,10 @@ json_struct!(Slowdown {
     optional: [],
 });
 
-/// A part of a job, and what it costs that it does not take the usual time.
+/// A part of a job, and the cost of not taking the usual time.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Part {
+#[non_exhaustive]
+pub struct SlowdownPart {
     /// The op, the rank or the stage.
     pub name: String,
     /// The slowdown if only this part took its recorded time and all others the usual one.
@@ -58,18 +60,18 @@ pub struct Part {
     pub explained: f64,
 }
 
-json_struct!(Part {
+json_struct!(SlowdownPart {
     required: [name, slowdown, cost_ns, explained],
     optional: [],
 });
 
-/// The pipeline stage of a rank, where the metadata has it: `rank.R.stage`.
+/// The pipeline stage of a rank, if the metadata has it: `rank.R.stage`.
 pub(super) fn stage_of<T: TraceView + ?Sized>(trace: &T, rank: u32) -> Option<String> {
     trace.metadata().get(&of_rank(rank, STAGE)).cloned()
 }
 
 impl<T: TraceView + ?Sized> WhatIf<'_, T> {
-    /// How much longer the job takes than the ideal one, by op, rank and stage.
+    /// Compares the job with the ideal one, by op, rank and stage.
     ///
     /// Takes two replays for each op, rank and stage that is listed.
     pub fn slowdown(&self, usual: Usual) -> Slowdown {
@@ -93,7 +95,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
             let without = self.replayed(&fixed).total_ns;
             let cost = i128::from(recorded.total_ns) - i128::from(without);
             let saved = recorded.total_ns.saturating_sub(ideal.total_ns);
-            Part {
+            SlowdownPart {
                 name,
                 slowdown: ratio(alone, ideal.total_ns),
                 cost_ns: i64::try_from(cost).unwrap_or(i64::MAX),
@@ -182,14 +184,14 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
 
 /// Work above the usual one.
 struct Excess {
-    /// By group of peers: of the calls that took longer.
+    /// By group of peers: the sum over the calls that took longer.
     of_groups: Vec<f64>,
-    /// By the index of the rank: of all calls, also below zero.
+    /// By the index of the rank: the sum over all calls; it may be below zero.
     of_ranks: Vec<f64>,
 }
 
-fn sorted(parts: impl Iterator<Item = Part>) -> Vec<Part> {
-    let mut parts: Vec<Part> = parts.collect();
+fn sorted(parts: impl Iterator<Item = SlowdownPart>) -> Vec<SlowdownPart> {
+    let mut parts: Vec<SlowdownPart> = parts.collect();
     parts.sort_by(|a, b| b.slowdown.total_cmp(&a.slowdown));
     parts
 }
@@ -211,7 +213,7 @@ fn cause(found: &Slowdown) -> String {
             found.slowdown
         );
     }
-    let most = |parts: &[Part]| {
+    let most = |parts: &[SlowdownPart]| {
         let most = parts
             .iter()
             .max_by(|a, b| a.explained.total_cmp(&b.explained));
@@ -250,7 +252,7 @@ fn cause(found: &Slowdown) -> String {
     }
 }
 
-/// The step in which most of the time is lost, of several.
+/// The step in which most of the time is lost, if there are several.
 fn slow_step(found: &Slowdown) -> Option<u64> {
     const LEAST_STEPS: usize = 3;
     const MOST_OF_IT: f64 = 0.7;

@@ -1,4 +1,4 @@
-//! What a follower knows about its recording.
+//! The figures that a follower has about its recording.
 
 use super::{FollowState, Follower, LiveOp, OpenOp, OpenThread};
 use crate::model::chunk::Row;
@@ -13,7 +13,7 @@ impl Follower {
         self.totals.at(self.now(), &self.open, self.scale())
     }
 
-    /// What each thread is doing; threads that are in no op are not listed.
+    /// The threads that are in ops now, with these ops. Other threads are not listed.
     pub fn open_threads(&self) -> Vec<OpenThread> {
         let (now, scale) = (self.now(), self.scale());
         let op = |row: Row| {
@@ -44,7 +44,7 @@ impl Follower {
     /// ops than are kept.
     ///
     /// # Errors
-    /// None for a recording that is whole.
+    /// Only a damaged recording gives one.
     pub fn recent(&self) -> Result<TraceStore, TraceError> {
         let mut signatures = self.recent.signatures();
         for (_, row) in self.open.iter().flat_map(|(_, rows)| rows) {
@@ -60,7 +60,7 @@ impl Follower {
         restored.finish(self.header, &self.live, &Faults::default())
     }
 
-    /// Whether [`recent`](Self::recent) has the latest ops only, and not all of the recording.
+    /// True if [`recent`](Self::recent) has only the latest ops, not the whole recording.
     pub fn has_older(&self) -> bool {
         self.recent.has_removed()
     }
@@ -70,8 +70,8 @@ impl Follower {
         self.header.pid
     }
 
-    /// Nanoseconds from the start of the recording to the latest sign of life of its process, which gives one every
-    /// 10 ms.
+    /// Nanoseconds from the start of the recording to the latest time that its process wrote to the file; it writes the time
+    /// every 10 ms.
     pub fn elapsed_ns(&self) -> u64 {
         u64::try_from(self.scale().ns(self.now())).unwrap_or(0)
     }
@@ -81,7 +81,7 @@ impl Follower {
         self.ended
     }
 
-    /// Ops that were not recorded for want of room.
+    /// Ops that were not recorded because there was no room.
     pub fn dropped(&self) -> u64 {
         self.live[live::DROPPED]
     }
@@ -94,7 +94,7 @@ impl Follower {
             .saturating_add(of_part)
     }
 
-    /// What the last [`update`](Self::update) returned.
+    /// The result of the last [`update`](Self::update).
     pub fn state(&self) -> FollowState {
         self.state
     }

@@ -42,7 +42,7 @@ impl GrowingFile {
         Ok(&bytes[..len])
     }
 
-    /// Up to so many bytes at a position, which may have been read earlier.
+    /// Reads up to `len` bytes at a position, which may have been read earlier.
     pub(super) fn look(&mut self, position: u64, len: usize) -> io::Result<&[u8]> {
         let known = self.ahead_at..=self.ahead_at + self.ahead.len() as u64;
         let end = position.saturating_add(len as u64);
@@ -59,7 +59,7 @@ impl GrowingFile {
         Ok(&self.ahead[from..to])
     }
 
-    /// Reads again what was read ahead: it may have been incomplete.
+    /// Drops the bytes that were read ahead: they may have been incomplete.
     pub(super) fn forget(&mut self) {
         self.ahead.clear();
     }

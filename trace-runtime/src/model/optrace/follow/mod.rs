@@ -1,4 +1,4 @@
-//! Follows a recording while its process writes it: each look reads what is new, and nothing twice.
+//! Follows a recording while its process writes it: each update reads only the new rows.
 
 mod figures;
 mod growing_file;
@@ -67,7 +67,7 @@ pub struct Follower {
     main: TailReader,
     /// The file of a split recording that is being read, with its number.
     part: Option<(u64, TailReader)>,
-    /// Where reading begins in files of a split recording that were there before, by their number.
+    /// By file number of a split recording, the position at which reading begins in files that existed before.
     part_rows_from: HashMap<u64, u64>,
     ring: RingReader,
     tables: Restored,
@@ -84,13 +84,13 @@ pub struct Follower {
     state: FollowState,
 }
 
-/// How much of a recording has been read.
+/// Whether a recording has been read completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FollowState {
     /// There is more to read now: this many bytes.
     Behind(u64),
-    /// All that was recorded has been read, and the recording goes on, or its process is gone.
+    /// Everything so far has been read. The recording continues, or its process has ended without finishing it.
     UpToDate,
     /// The recording was finished, and all of it has been read.
     Finished,
@@ -130,8 +130,8 @@ impl Follower {
         Follower::of(path).map_err(|error| error.in_file(path))
     }
 
-    /// Follows a recording from now on. Ops that ended before, and are not in its ring any more, are passed over
-    /// without being read: a large file is not read as a whole.
+    /// Follows a recording from now on. Ops that ended before, and are not in its ring any more, are skipped, so that a large
+    /// file need not be read as a whole.
     ///
     /// # Errors
     /// The file cannot be read, or is not a recording.
@@ -191,14 +191,14 @@ impl Follower {
         })
     }
 
-    /// Keeps the latest ops, at most about so many, for [`recent`](Self::recent).
+    /// Keeps about this many of the latest ops, for [`recent`](Self::recent).
     #[must_use]
     pub fn keeping(mut self, ops: usize) -> Follower {
         self.recent = RecentRows::new(ops);
         self
     }
 
-    /// Reads what is new, up to a limit that takes a tenth of a second.
+    /// Reads new rows, up to a limit that takes about a tenth of a second.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -210,7 +210,7 @@ impl Follower {
     fn read_new(&mut self) -> Result<FollowState, TraceError> {
         self.live = read_live(self.main.file())?;
         let is_finished = self.live[live::STATE] == FINISHED;
-        // What disappears from the ring after it was read is in the tail. So the ring is read first, and counts only
+        // Rows that disappear from the ring after it was read are in the tail. So the ring is read first, and is used only
         // if the tail is then read to its end.
         let (ring, open) = if is_finished || self.behind() >= BUDGET as u64 {
             Default::default()
@@ -282,7 +282,7 @@ impl Follower {
         }
     }
 
-    /// Goes on with the next file of a split recording, if there is one.
+    /// Continues with the next file of a split recording, if there is one.
     fn take_next_part(&mut self) -> bool {
         let last = self.part.as_ref().map_or(0, |(number, _)| *number);
         let later = named_parts(&self.path).into_iter();
@@ -328,7 +328,7 @@ impl Follower {
             self.add_tables(*position, words);
         }
         for (sequence, chunk) in &new.chunks {
-            // One that the tail has too was counted there.
+            // A chunk that is also in the tail was counted there.
             if !self.ring.is_in_tail(chunk.log, *sequence) {
                 self.add_rows(chunk.log, &chunk.rows, &chunk.extras);
             }

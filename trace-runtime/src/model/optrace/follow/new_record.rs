@@ -1,4 +1,4 @@
-//! Records of the tail as a follower gets them.
+//! Records of the tail, as a follower reads them.
 
 use crate::model::chunk::PackedRow;
 use crate::model::optrace::tail_record::{RecordContent, RecordHeader, words_of};

@@ -1,4 +1,4 @@
-//! Totals by op, brought up to date row by row.
+//! Totals by op, updated row by row.
 
 use crate::model::PauseKind;
 use crate::model::chunk::{NO_PARENT, PackedRow, Row};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use trace_core::__engine::rows::{OpRef, RawExtra};
 
 /// All executions of one op in a recording so far, in nanoseconds. The definitions are those of
-/// [`OpRow`](crate::analyze::OpRow), except for the waiting time, which is what the recorder itself has seen.
+/// [`OpRow`](crate::analyze::OpRow), except for the waiting time, which is only the time that the recorder measured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LiveOp {
@@ -18,7 +18,7 @@ pub struct LiveOp {
     /// Time spent in it, without the time in which async executions were suspended. An execution inside another one of
     /// the same op adds nothing. Open executions are included.
     pub total_ns: u64,
-    /// Of the total, the time spent in no op inside of it.
+    /// The part of the total that was not spent in ops inside it.
     pub self_ns: u64,
     /// The time in which it waited in the expression of `sync`, or was suspended.
     pub waiting_ns: u64,
@@ -38,18 +38,18 @@ pub(super) struct OpTotals {
     tasks: HashMap<u32, Inside>,
 }
 
-/// The ops of a thread that have not ended and inside of which others have, by step.
+/// The ops of a thread that have not ended and inside which others have, by step.
 #[derive(Debug, Default)]
 struct Thread {
     open: BTreeMap<u32, Inside>,
 }
 
-/// What has ended inside of an op.
+/// The times of the ops that have ended inside an op.
 #[derive(Debug, Default)]
 struct Inside {
     /// Time of its direct children.
     children_ns: u64,
-    /// What each op inside of it adds to its total, by number.
+    /// By the number of an op, the time that its executions inside this one add to its total.
     totals: BTreeMap<u32, u64>,
 }
 
@@ -119,7 +119,7 @@ impl OpTotals {
                 }
                 self.tasks.entry(parent).or_default().add(inside);
             }
-            // An op of another thread goes on meanwhile.
+            // An op of another thread keeps running meanwhile.
             Some(OpRef::OnThread { .. }) => {}
             None if row.parent == NO_PARENT => {}
             None => thread.add(row.parent, inside),
@@ -157,7 +157,7 @@ impl OpTotals {
                 add_to(&mut known.self_ns, own);
                 let is_outermost = rows[..depth].iter().all(|(around, _)| around != op);
                 if is_outermost {
-                    // Executions inside of it that have ended are part of it.
+                    // Executions inside it that have ended are part of it.
                     let steps = rows[depth..].iter().map(|(_, row)| row.step);
                     let nested = self.threads.get(log).map_or(0, |thread| {
                         steps
@@ -173,7 +173,7 @@ impl OpTotals {
 }
 
 impl Thread {
-    /// What ended inside of the op with this step, which has ended.
+    /// Removes and returns the times inside the op with this step, which has ended.
     fn take(&mut self, step: u32) -> Inside {
         let own = self.open.remove(&step).unwrap_or_default();
         // Ops that began after it have ended too, and were not recorded.

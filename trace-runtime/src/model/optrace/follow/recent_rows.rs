@@ -9,7 +9,7 @@ pub(super) struct RecentRows {
     parts: VecDeque<Part>,
     rows: usize,
     most: usize,
-    /// Whether rows were removed for newer ones.
+    /// True if rows were removed to make room for newer ones.
     has_removed: bool,
 }
 

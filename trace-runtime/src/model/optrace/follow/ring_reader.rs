@@ -12,7 +12,7 @@ const ROW_BYTES: usize = 24;
 const EXTRAS_AT: usize = 8 * HEADER_WORDS + ROW_BYTES * BLOCK_ROWS;
 const TRAILER_AT: usize = BLOCK_BYTES - 8;
 
-/// How much of each chunk in the ring has been read.
+/// The number of rows that have been read of each chunk in the ring.
 #[derive(Debug, Default)]
 pub(super) struct RingReader {
     /// Rows by the sequence number of the chunk.
@@ -22,7 +22,7 @@ pub(super) struct RingReader {
     in_tail: HashMap<u32, u64>,
 }
 
-/// What is new in the ring.
+/// The rows and tables of a ring that are new.
 #[derive(Debug, Default)]
 pub(super) struct NewInRing {
     /// By sequence number.
@@ -45,7 +45,7 @@ pub(super) struct NewRows {
 }
 
 impl RingReader {
-    /// Reads what is new. The tail is to be read after this: a chunk that disappears from the ring is in it.
+    /// Reads new rows. Read the tail after this: a chunk that disappears from the ring is in the tail.
     pub(super) fn read(
         &mut self,
         file: &mut GrowingFile,
@@ -134,7 +134,7 @@ impl RingReader {
         self.in_tail.get(&log).is_some_and(|last| *last >= sequence)
     }
 
-    /// Remembers what was read of the ring, after the tail was read to its end.
+    /// Marks these rows as read. Call it after the tail was read to its end.
     pub(super) fn finish(&mut self, new: &NewInRing) {
         for (sequence, rows) in &new.chunks {
             self.read.insert(*sequence, rows.from + rows.rows.len());

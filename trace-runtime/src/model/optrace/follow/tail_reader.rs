@@ -5,7 +5,7 @@ use crate::model::optrace::tail_record::{RECORD_HEADER_BYTES, RecordContent, Rec
 use std::fs::File;
 use std::io;
 
-/// A record that is passed over takes a system call, which costs as much as reading so many bytes.
+/// Skipping a record takes a system call, which costs as much as reading this many bytes.
 const PASSING: usize = 512;
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct TailReader {
     file: GrowingFile,
     /// The position of the next record.
     position: u64,
-    /// Rows before this position are passed over.
+    /// Rows before this position are skipped.
     rows_from: u64,
     /// Ops in damaged records.
     lost_ops: u64,
@@ -45,10 +45,10 @@ impl TailReader {
         &mut self.file
     }
 
-    /// Passes the new records to `visit`, until about `budget` bytes are read; rows that are passed over without their
-    /// payload. True if there are no more.
+    /// Passes the new records to `visit`, until about `budget` bytes are read. Rows that are skipped are passed without their
+    /// payload. True if there are no more records.
     ///
-    /// A record after `tail_end`, up to which the writer has published them, counts if it is whole.
+    /// The writer has published records up to `tail_end`. A later record counts if it is complete.
     pub(super) fn read(
         &mut self,
         tail_end: u64,
@@ -111,7 +111,7 @@ impl TailReader {
     }
 }
 
-/// What is at the position of the next record.
+/// The content at the position of the next record.
 enum Next {
     Record(RecordHeader),
     Damaged,
