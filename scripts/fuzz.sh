@@ -31,6 +31,7 @@ for name in read exports optrace recorder; do
     mkdir -p "$work/$name"
     # Random bytes alone are rarely a trace.
     case $name in
+        optrace) (cd fuzz && CARGO_TARGET_DIR=$target/fuzz cargo run --quiet --example recordings -- "$work/$name") ;;
         read | exports) cp tests/data/*.json "$work/$name" ;;
         recorder)
             # A few sequences with every kind of op, on the heap and in a file.
@@ -40,9 +41,11 @@ for name in read exports optrace recorder; do
     esac
     echo "== $name"
     if cargo +nightly fuzz run --fuzz-dir fuzz --target-dir "$target/fuzz" "$name" "$work/$name" -- \
-        -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \
+        -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=32768 -print_final_stats=1 \
         >"$work/log" 2>&1; then
         grep -E 'stat::number_of_executed_units' "$work/log"
+        # Edges that were reached.
+        grep -oE 'cov: [0-9]+' "$work/log" | tail -1
     else
         failed=1
         echo "FAILED: fuzz/artifacts/$name has the input"

@@ -25,6 +25,10 @@ fn endless_spaces_and_numbers_take_no_memory() {
         ("", b' '),
         ("{\"traceEvents\": [", b' '),
         ("{\"traceEvents\": [", b'\n'),
+        (
+            "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1, \"dur\": 1},",
+            b' ',
+        ),
         ("{\"schema_version\": 1, \"entries\": [", b' '),
         ("{\"schema_version\": 1, \"entries\": [{\"step\": ", b' '),
         (

@@ -159,6 +159,11 @@ fn events<R: Read>(
         if !scanner.next_item(&mut now)? {
             return Ok(ControlFlow::Break(End::Closed));
         }
+        if scanner.is_cut_off() && !items.is_first() {
+            // The comma is a piece of its own, so that the window does not hold the white space after it.
+            items.set_first(true);
+            return Ok(ControlFlow::Continue(()));
+        }
         if close == Close::Optional && scanner.at_end()? {
             return Ok(ControlFlow::Break(End::Missing));
         }

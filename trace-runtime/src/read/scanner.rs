@@ -344,6 +344,11 @@ impl<'a> Scanner<'a> {
         Ok(nothing)
     }
 
+    /// True if only white space is left, and more text follows it.
+    pub(super) fn is_cut_off(&mut self) -> bool {
+        self.goes_on && self.peek().is_none()
+    }
+
     /// The text from the cursor on.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
@@ -410,6 +415,11 @@ impl Members {
     /// The state after the first key or item.
     pub(super) fn later() -> Members {
         Members { first: false }
+    }
+
+    /// True if no comma comes before the next key or item.
+    pub(super) fn is_first(self) -> bool {
+        self.first
     }
 
     /// Sets the state after text was taken without [`Scanner::next_key`].
