@@ -26,16 +26,21 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     /// For each set of moments of a rank, the time of each host op within it, longest first.
     ///
     /// Waiting, time outside of ops and the work of devices are left out. Of several threads that work at one moment, the
-    /// one that moved on last counts.
+    /// one that moved on last counts. The time of an entry belongs to the one that `charged` gives for it.
     pub(crate) fn host_ops_during(
         &self,
         rank: Option<u32>,
         sets: &[&Intervals],
+        charged: impl Fn(usize) -> usize,
     ) -> Vec<Vec<(String, u64)>> {
         let mut names = NodeNames::default();
         // By set: the first interval that has not passed, and the time by the number of the name.
         let mut sums: Vec<(usize, Vec<u64>)> = vec![(0, Vec::new()); sets.len()];
         self.most_recent_work(rank, |start, end, node| {
+            let node = match Node::of(node, self.trace.entry_count()) {
+                Node::Entry(index) => charged(index) as u32,
+                _ => node,
+            };
             let name = names.number(self, node) as usize;
             for (set, (first, by_name)) in sets.iter().zip(&mut sums) {
                 let moments = set.as_slice();

@@ -4,7 +4,6 @@ use super::super::categories::Categorised;
 use super::super::causal::{CausalModel, CausedWaits, IdleTimes, LaunchSummary};
 use super::super::collectives::Collective;
 use super::super::device_activity::DeviceSets;
-use super::super::grouping::Grouping;
 use super::super::intervals::Intervals;
 use super::super::memory::{HeapRow, MemoryGrowth};
 use super::super::op_row::OpRow;
@@ -12,7 +11,7 @@ use super::super::short_name::ShortNames;
 use super::super::step_table::StepTable;
 use super::super::trust::UntrustedOp;
 use super::allocation::allocating_ns;
-use super::data_loading::loads_data;
+use super::data_loading::Loaders;
 use super::exposed_communication::Exposed;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
 use super::idle::{IdleTime, idle_times};
@@ -20,7 +19,7 @@ use super::synchronisations::run_dry_ns;
 use super::windows::Windows;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::model::wire::metadata::{STAGE, of_rank};
-use crate::model::{OpKind, TraceStep, TraceView};
+use crate::model::{TraceStep, TraceView};
 use crate::units::{percent, shapes};
 use std::collections::{BTreeMap, HashSet};
 
@@ -71,7 +70,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) stages: BTreeMap<u32, String>,
     /// The work of each rank without communication, where ranks have stages.
     pub(crate) rank_work: BTreeMap<u32, u64>,
-    /// Host ops of the kind `io`.
+    /// Host ops that load the program's input.
     input_ops: HashSet<String>,
     names: ShortNames,
 }
@@ -87,6 +86,7 @@ pub(crate) struct HostTimes {
     caused: Vec<CausedWaits>,
     stages: BTreeMap<u32, String>,
     rank_work: BTreeMap<u32, u64>,
+    input_ops: HashSet<String>,
 }
 
 impl HostTimes {
@@ -98,7 +98,8 @@ impl HostTimes {
         times: &[IdleTimes],
     ) -> HostTimes {
         let windows = Windows::of(trace);
-        let (idle, host_ops) = idle_times(model, devices, &windows.by_rank, times);
+        let loaders = Loaders::of(trace);
+        let (idle, host_ops) = idle_times(model, devices, &windows.by_rank, times, &loaders);
         let stages = stages(trace, &windows.by_rank);
         HostTimes {
             run_dry: run_dry_ns(&model.device_waits(), &idle),
@@ -113,6 +114,7 @@ impl HostTimes {
             idle,
             host_ops,
             windows,
+            input_ops: loaders.names(),
         }
     }
 }
@@ -138,6 +140,7 @@ impl<'a> Facts<'a> {
             caused,
             stages,
             rank_work,
+            input_ops,
         } = host_times;
         if windows.is_empty() {
             // Without start times, self times have to do.
@@ -161,7 +164,7 @@ impl<'a> Facts<'a> {
             caused,
             stages,
             rank_work,
-            input_ops: input_ops(trace),
+            input_ops,
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,
             whole,
@@ -189,7 +192,7 @@ impl<'a> Facts<'a> {
 
     /// True if a host op loads the program's input.
     pub(crate) fn loads_data(&self, name: &str) -> bool {
-        self.input_ops.contains(name) || loads_data(name)
+        self.input_ops.contains(name)
     }
 
     /// Host ops by what they cost, longest first: with accelerators the time in which they kept them idle, the mean over
@@ -280,20 +283,5 @@ fn stages<T: TraceView + ?Sized>(
     let ranks = ranks.keys().flatten();
     ranks
         .filter_map(|&rank| Some((rank, stage(rank)?)))
-        .collect()
-}
-
-/// The names of the ops of the kind `io`.
-fn input_ops<T: TraceView + ?Sized>(trace: &T) -> HashSet<String> {
-    let mut grouping = Grouping::new();
-    for view in trace.views() {
-        grouping.group(&view, |view| {
-            (view.kind() == Some(OpKind::Io)).then(|| view.operation())
-        });
-    }
-    grouping
-        .keys()
-        .iter()
-        .map(|&name| name.to_owned())
         .collect()
 }
