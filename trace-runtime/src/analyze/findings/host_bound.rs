@@ -3,6 +3,7 @@
 use super::super::causal::IdleClass;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind, NAMED_PARTS};
+use super::host_op::{ONCE, long_call};
 use super::idle::IdleTime;
 use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
@@ -64,7 +65,11 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let loading = ops.iter().filter(|op| facts.loads_data(op.0));
     let loading_ns = loading.map(|op| op.1).saturating_sum();
     let allocating_ns = facts.allocating.iter().map(|call| call.1).saturating_sum();
-    if allocating_ns > idle_ns / 2 {
+    let once = ops.iter().filter(|op| long_call(facts, op.0).is_some());
+    let once_ns = once.map(|op| op.1).saturating_sum();
+    if once_ns > idle_ns / 2 {
+        ONCE.clone_into(&mut finding.advice);
+    } else if allocating_ns > idle_ns / 2 {
         FindingKind::Allocation
             .advice()
             .clone_into(&mut finding.advice);
