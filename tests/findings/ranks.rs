@@ -147,7 +147,11 @@ fn a_stage_with_more_work_is_named_where_ranks_wait_outside_of_ops() {
     // 7000 ns of work, 5000 on average, in 9700 ns.
     assert!(near(stage.share, 2.0 / 9.7), "{}", stage.share);
     let outside = of_kind(&found, FindingKind::OutsideOps).unwrap();
-    assert!(outside.sentence.contains("other stages"), "{}", outside.sentence);
+    assert!(
+        outside.sentence.contains("other stages"),
+        "{}",
+        outside.sentence
+    );
     assert!(!kinds(&pipeline([400, 400])).contains(&FindingKind::Straggler));
 }
 

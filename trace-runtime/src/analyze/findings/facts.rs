@@ -15,12 +15,13 @@ use super::data_loading::Loaders;
 use super::exposed_communication::Exposed;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
 use super::idle::{IdleTime, idle_times};
+use super::slow_step::in_ops;
 use super::synchronisations::run_dry_ns;
 use super::windows::Windows;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::model::wire::metadata::{STAGE, of_rank};
 use crate::model::{TraceStep, TraceView};
-use crate::units::{percent, shapes};
+use crate::units::{few_shapes, percent};
 use std::collections::{BTreeMap, HashSet};
 
 /// Characters of a name in a sentence, at most.
@@ -62,6 +63,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) allocating: Vec<(String, u64)>,
     /// The steps as they ran, device work included.
     pub(crate) steps: Vec<TraceStep>,
+    /// For each rank the time in which its host is in an op, where one step is slow.
+    pub(crate) in_ops: BTreeMap<Option<u32>, Intervals>,
     /// The time for which devices work on steps after their end on the host, if that is long.
     pub(crate) overrun_ns: u64,
     /// The waiting that each rank caused on others, most first.
@@ -159,6 +162,7 @@ impl<'a> Facts<'a> {
             run_dry,
             host_ops,
             allocating,
+            in_ops: in_ops(trace, &steps),
             steps,
             overrun_ns,
             caused,
@@ -236,7 +240,7 @@ impl<'a> Facts<'a> {
 
     /// `name (31 %)`, with the shapes of an op where the part has them.
     pub(crate) fn part_text(&self, part: &FindingPart) -> String {
-        let dims = shapes(part.input_shapes.as_deref().unwrap_or(&[]));
+        let dims = few_shapes(part.input_shapes.as_deref().unwrap_or(&[]));
         let space = if dims.is_empty() { "" } else { " " };
         let name = self.name(&part.name);
         format!("{name}{space}{dims} ({})", percent(part.share))

@@ -3,7 +3,7 @@
 use super::super::op_row::OpRow;
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind, FindingPart};
-use crate::units::{count, duration, percent, prose, shapes};
+use crate::units::{count, duration, few_shapes, percent, prose};
 use std::fmt::Write as _;
 
 /// Smaller shares are not listed.
@@ -14,7 +14,7 @@ const MOST: usize = 4;
 const SHAPES: usize = 3;
 /// A call is an exception if it takes this share of the time of all calls, and so many times the median.
 const MOST_OF_IT: f64 = 0.8;
-const TIMES_MEDIAN: u64 = 20;
+pub(super) const TIMES_MEDIAN: u64 = 20;
 
 /// What to try where one call of many takes nearly all of the time.
 pub(super) const ONCE: &str = "if the long call is the first use (initialisation, loading of libraries, compilation, \
@@ -65,20 +65,14 @@ fn finding(facts: &Facts<'_>, name: &str, cost_ns: u64) -> Finding {
     };
     if let Some(row) = long_call {
         ONCE.clone_into(&mut finding.advice);
-        let _ = write!(
-            finding.sentence,
-            "; one of its {} calls takes {}, the median {}",
-            count(row.count as u64),
-            prose(&duration(row.max_ns)),
-            prose(&duration(row.p50_ns))
-        );
+        finding.sentence.push_str(&long_call_text(row));
     }
     // One shape alone has the share of the op.
     if let [first, _, ..] = finding.parts.as_slice()
         && !on_devices
         && long_call.is_none()
     {
-        let dims = shapes(first.input_shapes.as_deref().unwrap_or(&[]));
+        let dims = few_shapes(first.input_shapes.as_deref().unwrap_or(&[]));
         let share = percent(first.share);
         let _ = write!(
             finding.sentence,
@@ -97,4 +91,14 @@ pub(super) fn long_call<'a>(facts: &Facts<'a>, name: &str) -> Option<&'a OpRow> 
     let is_most = row.max_ns as f64 >= MOST_OF_IT * row.sum_ns as f64;
     let is_unusual = row.max_ns >= row.p50_ns.saturating_mul(TIMES_MEDIAN);
     (row.count > 2 && is_own_time && is_most && is_unusual).then_some(row)
+}
+
+/// The length of the longest call beside the median.
+pub(super) fn long_call_text(row: &OpRow) -> String {
+    format!(
+        "; one of its {} calls takes {}, the median {}",
+        count(row.count as u64),
+        prose(&duration(row.max_ns)),
+        prose(&duration(row.p50_ns))
+    )
 }

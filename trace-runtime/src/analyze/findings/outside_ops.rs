@@ -44,7 +44,9 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let share = percent(finding.share);
     finding.sentence = if is_pipeline {
         PIPELINE.clone_into(&mut finding.advice);
-        format!("{share} of the time the ranks of the pipeline run no op and may wait for other stages")
+        format!(
+            "{share} of the time the ranks of the pipeline run no op and may wait for other stages"
+        )
     } else {
         format!("{share} of the time is outside of traced ops")
     };
