@@ -82,3 +82,20 @@ fn memory_that_each_call_allocates_and_frees_is_a_finding() {
         );
     }
 }
+
+#[test]
+fn memory_that_another_op_frees_does_not_grow() {
+    // As in profilers of 2021: no addresses, and each step allocates in one op and frees in the next.
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(None, None, None);
+    for number in 0..6u32 {
+        let start = i64::from(number) * 100;
+        for (name, at, bytes) in [("forward", 10, 8000), ("backward", 50, -8000)] {
+            let entry = NewEntry::new(name, thread, start + at, 30);
+            builder.push(&entry).unwrap();
+            builder.push_memory(&MemoryEvent::new(start + at + 10, bytes, "cuda:0"));
+        }
+        builder.step(TraceStep::new(u64::from(number), start, start + 100));
+    }
+    assert!(!kinds(&builder.finish()).contains(&FindingKind::MemoryGrowth));
+}

@@ -118,3 +118,55 @@ fn the_rank_that_arrives_last_is_named() {
     assert!(near(straggler.share, 0.4), "{}", straggler.share);
     assert!(!kinds(&ranks([900, 900])).contains(&FindingKind::Straggler));
 }
+
+/// Four ranks in two stages, whose ranks compute for these times and wait outside of their ops for messages.
+fn pipeline(computing: [u64; 2]) -> TraceStore {
+    let mut builder = TraceStoreBuilder::new();
+    for rank in 0..4u32 {
+        let thread = builder.thread(Some(1), Some(rank), None);
+        let stage = (rank / 2) as usize;
+        for round in 0..10 {
+            let start = round * 1000 + stage as i64 * 400;
+            let entry = NewEntry::new("forward-compute", thread, start, computing[stage]);
+            builder.push(&entry).unwrap();
+        }
+    }
+    let mut trace = builder.finish();
+    for rank in 0..4u32 {
+        trace.insert_metadata(&format!("rank.{rank}.stage"), (rank / 2).to_string());
+    }
+    trace
+}
+
+#[test]
+fn a_stage_with_more_work_is_named_where_ranks_wait_outside_of_ops() {
+    let found = findings(&pipeline([300, 700]));
+    let stage = &found.list[0];
+    assert_eq!(stage.kind, FindingKind::Straggler);
+    assert_eq!(stage.subject, "stage 1");
+    // 7000 ns of work, 5000 on average, in 9700 ns.
+    assert!(near(stage.share, 2.0 / 9.7), "{}", stage.share);
+    let outside = of_kind(&found, FindingKind::OutsideOps).unwrap();
+    assert!(
+        outside.sentence.contains("other stages"),
+        "{}",
+        outside.sentence
+    );
+    assert!(!kinds(&pipeline([400, 400])).contains(&FindingKind::Straggler));
+}
+
+#[test]
+fn a_reduce_scatter_is_no_copy() {
+    let mut builder = TraceStoreBuilder::new();
+    let thread = builder.thread(None, None, None);
+    for (name, start, ns) in [("matmul", 0, 600), ("grads-reduce-scatter", 600, 400)] {
+        let mut entry = NewEntry::new(name, thread, start, ns);
+        if name != "matmul" {
+            entry = entry.with_kind(OpKind::Communication);
+        }
+        builder.push(&entry).unwrap();
+    }
+    let found = kinds(&builder.finish());
+    assert!(found.contains(&FindingKind::ExposedCommunication));
+    assert!(!found.contains(&FindingKind::Copies));
+}

@@ -286,3 +286,61 @@ fn our_trace_with_sync_gives_the_same_findings_as_a_profiler_trace() {
     let path = CausalModel::new(&trace).critical_path();
     assert_eq!((path.device_ns, path.host_ns), (1_950_000, 3_050_000));
 }
+
+/// Each of ten rounds loads data for 60 of 100 µs, of which 40 are in ops that the loader calls.
+#[test]
+fn what_a_loader_calls_is_loading() {
+    let loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+    let mut profile = Profile::default();
+    for round in 0..10 {
+        let start = round * 100;
+        profile.op(loader, start, 60);
+        profile.op("aten::div", start + 10, 20);
+        profile.op("aten::copy_", start + 35, 20);
+        profile.op("aten::conv2d", start + 62, 10);
+        let kernel = "implicit_convolve_sgemm";
+        profile.launch(start + 64, round + 1, kernel, (start + 70, 30));
+    }
+    let found = findings(&profile.read());
+    let data = of_kind(&found, FindingKind::DataLoading).unwrap();
+    assert_eq!(data.subject, loader);
+    assert!(near(data.share, 0.6), "{}", data.share);
+    assert_eq!(found.list[0].kind, FindingKind::HostBound);
+    assert_eq!(found.list[0].advice, data.advice);
+    let mut subjects = found.list.iter().map(|one| one.subject.as_str());
+    assert!(subjects.all(|subject| !subject.starts_with("aten::div")));
+}
+
+/// 20 rounds of `aten::empty`; the first call takes `first` µs, the others 10.
+fn first_use(first: u64) -> TraceStore {
+    let mut profile = Profile::default();
+    let mut start = 0;
+    for round in 0..20 {
+        let takes = if round == 0 { first } else { 10 };
+        profile.op("aten::empty", start, takes);
+        profile.op("aten::add", start + takes, 10);
+        profile.launch(start + takes + 2, round + 1, "add", (start + takes + 8, 5));
+        start += takes + 20;
+    }
+    profile.read()
+}
+
+#[test]
+fn one_long_call_of_many_is_named_as_such() {
+    let found = findings(&first_use(20_000));
+    let op = of_kind(&found, FindingKind::HostOp).unwrap();
+    assert_eq!(
+        op.sentence,
+        "aten::empty takes 98 % of the time while the device is idle; one of its 20 calls takes 20.0 ms, the median 10.0 µs"
+    );
+    assert!(op.advice.contains("first use"), "{}", op.advice);
+    assert_eq!(found.list[0].kind, FindingKind::HostBound);
+    assert_eq!(found.list[0].advice, op.advice);
+    let found = findings(&first_use(40));
+    assert!(
+        found
+            .list
+            .iter()
+            .all(|one| !one.advice.contains("first use"))
+    );
+}

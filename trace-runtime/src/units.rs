@@ -51,6 +51,18 @@ pub fn shapes(shapes: &[Vec<usize>]) -> String {
     all_shapes(&shapes[..tensors.map_or(0, |last| last + 1)])
 }
 
+/// The same for a sentence: the first shapes, without scalars.
+pub(crate) fn few_shapes(list: &[Vec<usize>]) -> String {
+    const MOST: usize = 4;
+    let tensors: Vec<Vec<usize>> = list
+        .iter()
+        .filter(|dims| !dims.is_empty())
+        .cloned()
+        .collect();
+    let more = if tensors.len() > MOST { "·…" } else { "" };
+    format!("{}{more}", shapes(&tensors[..tensors.len().min(MOST)]))
+}
+
 /// The same with every scalar.
 pub(crate) fn all_shapes(shapes: &[Vec<usize>]) -> String {
     let list: Vec<String> = shapes

@@ -26,16 +26,22 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     /// For each set of intervals of a rank, the time of each host op within them, longest first.
     ///
     /// Waiting, time outside ops and the work of devices are left out. If several threads work at one moment, the one whose
-    /// piece of work began last counts.
+    /// piece of work began last counts. The time of an entry is counted for the entry that `charged` returns
+    /// for it.
     pub(crate) fn host_ops_during(
         &self,
         rank: Option<u32>,
         sets: &[&Intervals],
+        charged: impl Fn(usize) -> usize,
     ) -> Vec<Vec<(String, u64)>> {
         let mut names = NodeNames::default();
         // By set: the first interval that has not ended yet, and the time by the number of the name.
         let mut sums: Vec<(usize, Vec<u64>)> = vec![(0, Vec::new()); sets.len()];
         self.most_recent_work(rank, |start, end, node| {
+            let node = match Node::of(node, self.trace.entry_count()) {
+                Node::Entry(index) => charged(index) as u32,
+                _ => node,
+            };
             let name = names.number(self, node) as usize;
             for (set, (first, by_name)) in sets.iter().zip(&mut sums) {
                 let moments = set.as_slice();

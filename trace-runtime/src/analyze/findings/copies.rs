@@ -39,6 +39,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         let ops = facts.host_ops.iter();
         let ops: Vec<(&str, u64)> = ops
             .filter(|op| OpCategory::of_op(&op.0) == Some(OpCategory::Copy))
+            // A `reduce-scatter` is communication, by a rule of its own.
+            .filter(|op| !facts.communicates(&op.0))
             .map(|op| (op.0.as_str(), op.1))
             .collect();
         (

@@ -1,9 +1,13 @@
 //! Rule: the program waits for its input data.
 
+use super::super::grouping::Grouping;
+use super::super::nesting::parent_index;
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind};
 use crate::analyze::intervals::SaturatingSum as _;
+use crate::model::{OpKind, TraceView};
 use crate::units::percent;
+use std::collections::HashSet;
 
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.05;
@@ -39,8 +43,52 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
+/// The ops that load the program's input: those of the kind `io`, and by the names of frameworks.
+#[derive(Debug)]
+pub(crate) struct Loaders<'a, T: ?Sized> {
+    trace: &'a T,
+    names: HashSet<&'a str>,
+}
+
+impl<'a, T: TraceView + ?Sized> Loaders<'a, T> {
+    pub(super) fn of(trace: &'a T) -> Self {
+        let mut grouping = Grouping::new();
+        for view in trace.views() {
+            grouping.group(&view, |view| {
+                let name = view.operation();
+                (view.kind() == Some(OpKind::Io) || loads_data(name)).then_some(name)
+            });
+        }
+        Loaders {
+            trace,
+            names: grouping.keys().iter().copied().collect(),
+        }
+    }
+
+    /// The innermost op that loads data and around an entry on its thread, the entry included; else the entry. What a
+    /// loader calls, such as copies into a batch, is loading.
+    pub(super) fn around(&self, index: usize) -> usize {
+        if self.names.is_empty() {
+            return index;
+        }
+        let above = |&index: &usize| {
+            let view = self.trace.view(index);
+            let above = parent_index(self.trace, index, &view)?;
+            (self.trace.view(above).thread() == view.thread()).then_some(above)
+        };
+        let mut chain = std::iter::successors(Some(index), above);
+        chain
+            .find(|&index| self.names.contains(self.trace.view(index).operation()))
+            .unwrap_or(index)
+    }
+
+    pub(super) fn names(&self) -> HashSet<String> {
+        self.names.iter().map(|&name| name.to_owned()).collect()
+    }
+}
+
 /// True for the names under which frameworks trace their input pipelines.
-pub(super) fn loads_data(name: &str) -> bool {
+fn loads_data(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [
         "dataloader",

@@ -3,6 +3,7 @@
 use super::super::op_category::OpCategory;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
+use super::host_op::{TIMES_MEDIAN, long_call_text};
 use crate::units::percent;
 use std::fmt::Write as _;
 
@@ -69,7 +70,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
             && first.name != finding.subject
         {
             let _ = if first.ns > finding.cost_ns / 100 * 99 {
-                write!(finding.sentence, ", in {}", facts.name(&first.name))
+                let tail = long_tail(facts, &first.name);
+                write!(finding.sentence, ", in {}{tail}", facts.name(&first.name))
             } else {
                 let longest = facts.part_text(first);
                 write!(finding.sentence, "; its longest kernel is {longest}")
@@ -101,7 +103,20 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
             facts.name(&kernel.operation),
             percent(finding.share)
         );
+        finding
+            .sentence
+            .push_str(&long_tail(facts, &kernel.operation));
         found.push(finding);
     }
     found
+}
+
+/// The longest call of a kernel, where it alone costs a noticeable part of the time and is far from usual.
+fn long_tail(facts: &Facts<'_>, kernel: &str) -> String {
+    let mut rows = facts.tables.ops.iter();
+    let row = rows.find(|row| row.accelerator && row.operation == kernel);
+    let unusual = row.filter(|row| {
+        row.max_ns >= row.p50_ns.saturating_mul(TIMES_MEDIAN) && facts.share(row.max_ns) >= LEAST
+    });
+    unusual.map_or_else(String::new, long_call_text)
 }

@@ -4,7 +4,6 @@ use super::super::categories::Categorised;
 use super::super::causal::{CausalModel, CausedWaits, IdleTimes, LaunchSummary};
 use super::super::collectives::Collective;
 use super::super::device_activity::DeviceSets;
-use super::super::grouping::Grouping;
 use super::super::intervals::Intervals;
 use super::super::memory::{HeapRow, MemoryGrowth};
 use super::super::op_row::OpRow;
@@ -12,16 +11,17 @@ use super::super::short_name::ShortNames;
 use super::super::step_table::StepTable;
 use super::super::trust::UntrustedOp;
 use super::allocation::allocating_ns;
-use super::data_loading::loads_data;
+use super::data_loading::Loaders;
 use super::exposed_communication::Exposed;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
 use super::idle::{IdleTime, idle_times};
+use super::slow_step::in_ops;
 use super::synchronisations::run_dry_ns;
 use super::windows::Windows;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::model::wire::metadata::{STAGE, of_rank};
-use crate::model::{OpKind, TraceStep, TraceView};
-use crate::units::{percent, shapes};
+use crate::model::{TraceStep, TraceView};
+use crate::units::{few_shapes, percent};
 use std::collections::{BTreeMap, HashSet};
 
 /// Characters of a name in a sentence, at most.
@@ -63,6 +63,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) allocating: Vec<(String, u64)>,
     /// The steps as they ran, device work included.
     pub(crate) steps: Vec<TraceStep>,
+    /// For each rank the time in which its host is in an op, where one step is slow.
+    pub(crate) in_ops: BTreeMap<Option<u32>, Intervals>,
     /// The time for which devices work on steps after their end on the host, if that is long.
     pub(crate) overrun_ns: u64,
     /// The waiting that each rank caused on others, most first.
@@ -71,7 +73,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) stages: BTreeMap<u32, String>,
     /// The work of each rank without communication, if ranks have stages.
     pub(crate) rank_work: BTreeMap<u32, u64>,
-    /// Host ops of the kind `io`.
+    /// Host ops that load the program's input.
     input_ops: HashSet<String>,
     names: ShortNames,
 }
@@ -88,6 +90,7 @@ pub(crate) struct HostTimes {
     caused: Vec<CausedWaits>,
     stages: BTreeMap<u32, String>,
     rank_work: BTreeMap<u32, u64>,
+    input_ops: HashSet<String>,
 }
 
 impl HostTimes {
@@ -99,7 +102,8 @@ impl HostTimes {
         times: &[IdleTimes],
     ) -> HostTimes {
         let windows = Windows::of(trace);
-        let (idle, host_ops) = idle_times(model, devices, &windows.by_rank, times);
+        let loaders = Loaders::of(trace);
+        let (idle, host_ops) = idle_times(model, devices, &windows.by_rank, times, &loaders);
         let stages = stages(trace, &windows.by_rank);
         HostTimes {
             run_dry: run_dry_ns(&model.device_waits(), &idle),
@@ -114,6 +118,7 @@ impl HostTimes {
             idle,
             host_ops,
             windows,
+            input_ops: loaders.names(),
         }
     }
 }
@@ -139,6 +144,7 @@ impl<'a> Facts<'a> {
             caused,
             stages,
             rank_work,
+            input_ops,
         } = host_times;
         if windows.is_empty() {
             // Without start times, self times are used.
@@ -157,12 +163,13 @@ impl<'a> Facts<'a> {
             run_dry,
             host_ops,
             allocating,
+            in_ops: in_ops(trace, &steps),
             steps,
             overrun_ns,
             caused,
             stages,
             rank_work,
-            input_ops: input_ops(trace),
+            input_ops,
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,
             whole,
@@ -190,7 +197,7 @@ impl<'a> Facts<'a> {
 
     /// True if a host op loads the program's input.
     pub(crate) fn loads_data(&self, name: &str) -> bool {
-        self.input_ops.contains(name) || loads_data(name)
+        self.input_ops.contains(name)
     }
 
     /// Host ops by their cost, highest first: with accelerators, the time in which the accelerators were idle while the op
@@ -234,7 +241,7 @@ impl<'a> Facts<'a> {
 
     /// `name (31 %)`, with the shapes of an op if the part has them.
     pub(crate) fn part_text(&self, part: &FindingPart) -> String {
-        let dims = shapes(part.input_shapes.as_deref().unwrap_or(&[]));
+        let dims = few_shapes(part.input_shapes.as_deref().unwrap_or(&[]));
         let space = if dims.is_empty() { "" } else { " " };
         let name = self.name(&part.name);
         format!("{name}{space}{dims} ({})", percent(part.share))
@@ -281,20 +288,5 @@ fn stages<T: TraceView + ?Sized>(
     let ranks = ranks.keys().flatten();
     ranks
         .filter_map(|&rank| Some((rank, stage(rank)?)))
-        .collect()
-}
-
-/// The names of the ops of the kind `io`.
-fn input_ops<T: TraceView + ?Sized>(trace: &T) -> HashSet<String> {
-    let mut grouping = Grouping::new();
-    for view in trace.views() {
-        grouping.group(&view, |view| {
-            (view.kind() == Some(OpKind::Io)).then(|| view.operation())
-        });
-    }
-    grouping
-        .keys()
-        .iter()
-        .map(|&name| name.to_owned())
         .collect()
 }

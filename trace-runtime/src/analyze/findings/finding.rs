@@ -334,7 +334,9 @@ impl Findings {
                 // An op or kernel that is a part of the cost is a detail; a cause is not.
                 let detail = matches!(finding.kind, FindingKind::HostOp | FindingKind::DeviceOp)
                     && within.is_some_and(|other| (other.0, &other.1) == (one.kind, &one.subject));
-                detail || named.any(|part| part.name == finding.subject)
+                // An op is named for its work; that a device ran out of work at it is another fact.
+                let reason = finding.kind == FindingKind::Synchronisation;
+                detail || !reason && named.any(|part| part.name == finding.subject)
             };
             if !chosen.iter().any(named) {
                 chosen.push(finding);

@@ -3,6 +3,7 @@
 use super::super::causal::IdleClass;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind, NAMED_PARTS};
+use super::host_op::{ONCE, long_call};
 use super::idle::IdleTime;
 use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
@@ -14,6 +15,14 @@ const LEAST: f64 = 0.05;
 /// The advice if the trace does not show the work of the host.
 const OUTSIDE_ADVICE: &str = "find out what the host does outside of traced ops: trace or annotate it, or read the \
      file with its interpreter frames; leave warm-up and compilation out (`--skip-warm-up`)";
+
+/// What to try where the host's ops are known and their launches are not.
+const NO_LAUNCHES_ADVICE: &str = "record the runtime calls too (launches, synchronisations, stream waits): they show what \
+     the device waits for";
+
+/// What to try where work was launched and had to wait for other work.
+const OTHERS_ADVICE: &str = "let streams wait for each other less often, and start communication and copies before their \
+     results are needed";
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let devices = &facts.idle;
@@ -64,8 +73,24 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let loading = ops.iter().filter(|op| facts.loads_data(op.0));
     let loading_ns = loading.map(|op| op.1).saturating_sum();
     let allocating_ns = facts.allocating.iter().map(|call| call.1).saturating_sum();
-    if allocating_ns > idle_ns / 2 {
+    let once = ops.iter().filter(|op| long_call(facts, op.0).is_some());
+    let once_ns = once.map(|op| op.1).saturating_sum();
+    let dry_ns = facts.run_dry.iter().map(|op| op.1).saturating_sum();
+    if kind == FindingKind::DeviceIdle && known {
+        let advice = if class(IdleClass::Unknown) > idle_ns / 2 {
+            NO_LAUNCHES_ADVICE
+        } else {
+            OTHERS_ADVICE
+        };
+        advice.clone_into(&mut finding.advice);
+    } else if once_ns > idle_ns / 2 {
+        ONCE.clone_into(&mut finding.advice);
+    } else if allocating_ns > idle_ns / 2 {
         FindingKind::Allocation
+            .advice()
+            .clone_into(&mut finding.advice);
+    } else if dry_ns > idle_ns / 2 {
+        FindingKind::Synchronisation
             .advice()
             .clone_into(&mut finding.advice);
     } else if kind == FindingKind::HostBound && outside_ns > idle_ns / 2 {

@@ -3,6 +3,7 @@
 use super::super::causal::{CausalModel, IdleClass, IdleTimes};
 use super::super::device_activity::DeviceSets;
 use super::super::intervals::Intervals;
+use super::data_loading::Loaders;
 use super::facts::mean;
 use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
@@ -47,12 +48,14 @@ impl IdleTime {
 }
 
 /// The idle time of every accelerator, with the host op of its rank at each idle moment; and the host ops over all
-/// ranks by the time in which they worked, longest first, as the mean over ranks.
+/// ranks by the time in which they worked, longest first, as the mean over ranks. Ops inside of one that loads data are part
+/// of it.
 pub(crate) fn idle_times<T: TraceView + ?Sized>(
     model: &CausalModel<'_, T>,
     devices: &[DeviceSets],
     windows: &BTreeMap<Option<u32>, Intervals>,
     times: &[IdleTimes],
+    loaders: &Loaders<'_, T>,
 ) -> (Vec<IdleTime>, Vec<(String, u64)>) {
     let accelerators = devices.iter().filter(|one| one.is_accelerator());
     let mut idle: Vec<IdleTime> = accelerators
@@ -65,7 +68,9 @@ pub(crate) fn idle_times<T: TraceView + ?Sized>(
             .into_iter()
             .chain(of_rank().map(|one| &one.idle))
             .collect();
-        let mut ops = model.host_ops_during(rank, &sets).into_iter();
+        let mut ops = model
+            .host_ops_during(rank, &sets, |index| loaders.around(index))
+            .into_iter();
         for (name, ns) in ops.next().unwrap_or_default() {
             add_ns(by_op.entry(name).or_default(), ns);
         }

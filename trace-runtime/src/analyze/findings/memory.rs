@@ -4,7 +4,7 @@
 
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind};
-use crate::units::{bytes, count, prose, shapes};
+use crate::units::{bytes, count, few_shapes, prose};
 
 /// Fewer calls are not worth a buffer that is kept.
 const LEAST_CALLS: u64 = 8;
@@ -72,7 +72,7 @@ pub(super) fn scratch(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 fn name(facts: &Facts<'_>, operation: &str, input_shapes: &[Vec<usize>]) -> String {
-    let dims = shapes(input_shapes);
+    let dims = few_shapes(input_shapes);
     let space = if dims.is_empty() { "" } else { " " };
     format!("{}{space}{dims}", facts.name(operation))
 }

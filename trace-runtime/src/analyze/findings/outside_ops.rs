@@ -2,11 +2,16 @@
 
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
+use super::straggler::straggler;
 use crate::analyze::intervals::{Intervals, SaturatingSum as _};
 use crate::units::percent;
 
 /// Smaller shares are not listed: some time between ops is normal.
 const LEAST: f64 = 0.2;
+
+/// What to try in a pipeline.
+const PIPELINE: &str = "more and smaller microbatches, or a schedule with shorter bubbles; trace the waiting for messages \
+     to see how much of it that is";
 
 /// With accelerators, [`host_bound`](super::host_bound) reports this time if it matters.
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
@@ -28,13 +33,22 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .saturating_sub(in_ops)
         .saturating_sub(mean(waiting, ranks))
         .saturating_sub(suspended);
+    // In a pipeline, ranks have nothing to do until a message arrives. What a long stage costs is its finding.
+    let is_pipeline = !facts.stages.is_empty();
+    let by_stage = straggler(facts).filter(|_| is_pipeline);
+    let cost_ns = cost_ns.saturating_sub(by_stage.map_or(0, |one| one.cost_ns));
     if facts.share(cost_ns) < LEAST {
         return Vec::new();
     }
     let mut finding = facts.finding(FindingKind::OutsideOps, "host", cost_ns, "By op");
-    finding.sentence = format!(
-        "{} of the time is outside of traced ops",
-        percent(finding.share)
-    );
+    let share = percent(finding.share);
+    finding.sentence = if is_pipeline {
+        PIPELINE.clone_into(&mut finding.advice);
+        format!(
+            "{share} of the time the ranks of the pipeline run no op and may wait for other stages"
+        )
+    } else {
+        format!("{share} of the time is outside of traced ops")
+    };
     vec![finding]
 }

@@ -14,6 +14,10 @@ const SLOW: f64 = 0.25;
 /// The rate of a product counts as possible on this machine if the product takes at least this share of the time.
 const MEASURE: f64 = 0.01;
 
+/// What to try where both sides are matrices.
+const NOT_A_VECTOR: &str = "compare layout (transposed inputs), precision, threads and size of these products with those \
+     of the fastest ones; batch small ones";
+
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let on_devices = facts.has_accelerators();
     let time_ns = |row: &OpRow| {
@@ -68,6 +72,9 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
             ..facts.part(&product.0.operation, lost(product))
         })
         .collect();
+    if !is_vector(&finding.parts[0]) {
+        NOT_A_VECTOR.clone_into(&mut finding.advice);
+    }
     finding.sentence = format!(
         "{} of the time is lost in products that reach a fraction of the FLOP/s of others, such as {} with {} \
          instead of {}",
@@ -77,4 +84,14 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         prose(&rate(best, "FLOP")),
     );
     vec![finding]
+}
+
+/// True for a product with one row or column: it reads a whole matrix to use each element once.
+fn is_vector(part: &FindingPart) -> bool {
+    let shapes = part.input_shapes.iter().flatten();
+    let mut matrices = shapes.filter(|dims| !dims.is_empty()).map(Vec::as_slice);
+    matrices.any(|dims| {
+        let last = &dims[dims.len().saturating_sub(2)..];
+        last.len() < 2 || last.contains(&1)
+    })
 }

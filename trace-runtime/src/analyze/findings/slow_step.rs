@@ -2,8 +2,11 @@
 
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind, FindingPart};
-use crate::model::TraceStep;
+use crate::analyze::device_time::is_accelerator;
+use crate::analyze::intervals::Intervals;
+use crate::model::{TraceStep, TraceView};
 use crate::units::{duration, percent, prose};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Fewer steps do not show what is usual.
@@ -15,18 +18,45 @@ const LEAST: f64 = 0.02;
 /// An op explains a slow step if it causes at least this share of the additional time.
 const EXPLAINS: f64 = 0.3;
 
-pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
-    let steps = &facts.steps;
-    let Some(slowest) = steps.iter().max_by_key(|step| step.length_ns()) else {
-        return Vec::new();
-    };
+/// For each rank the time in which its host is in an op or a runtime call, if there are enough steps to need it.
+pub(super) fn in_ops<T: TraceView + ?Sized>(
+    trace: &T,
+    steps: &[TraceStep],
+) -> BTreeMap<Option<u32>, Intervals> {
+    let mut spans: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
+    if slow(steps).is_none() {
+        return BTreeMap::new();
+    }
+    for view in trace.views().filter(|view| !is_accelerator(view)) {
+        if let Some(span) = view.start_ns().zip(view.end_ns()) {
+            spans.entry(view.rank()).or_default().push(span);
+        }
+    }
+    for call in trace.runtime_calls() {
+        let of_rank = spans.entry(call.rank).or_default();
+        of_rank.push((call.start_ns, call.end_ns()));
+    }
+    let union = |(rank, spans): (_, Vec<_>)| (rank, spans.into_iter().collect());
+    spans.into_iter().map(union).collect()
+}
+
+/// The slowest of at least three steps and the median length, if it is slow.
+fn slow(steps: &[TraceStep]) -> Option<(&TraceStep, u64)> {
+    let slowest = steps.iter().max_by_key(|step| step.length_ns())?;
     let mut lengths: Vec<u64> = steps.iter().map(TraceStep::length_ns).collect();
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2];
+    let usual = (slowest.length_ns() as f64) < SLOW * median as f64;
+    (steps.len() >= LEAST_STEPS && !usual).then_some((slowest, median))
+}
+
+pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
+    let Some((slowest, median)) = slow(&facts.steps) else {
+        return Vec::new();
+    };
     let length = slowest.length_ns();
     let cost_ns = length.saturating_sub(median);
-    let usual = (length as f64) < SLOW * median as f64;
-    if steps.len() < LEAST_STEPS || usual || facts.share(cost_ns) < LEAST {
+    if facts.share(cost_ns) < LEAST {
         return Vec::new();
     }
     let kind = FindingKind::SlowStep;
@@ -49,8 +79,29 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
             "; {} takes {longer} longer in it",
             facts.name(&first.name)
         );
+    } else if let Some(ns) = outside_longer(facts, slowest)
+        && ns as f64 >= EXPLAINS * cost_ns as f64
+    {
+        let longer = prose(&duration(ns));
+        let _ = write!(
+            finding.sentence,
+            "; the host is outside of traced ops for {longer} longer in it"
+        );
     }
     vec![finding]
+}
+
+/// How much longer the host is outside of ops in a step than in the median of all.
+fn outside_longer(facts: &Facts<'_>, slowest: &TraceStep) -> Option<u64> {
+    let outside = |step: &TraceStep| {
+        let in_ops = facts.in_ops.get(&step.rank)?;
+        let window: Intervals = [(step.start_ns, step.end_ns)].into_iter().collect();
+        Some(window.difference(in_ops).length())
+    };
+    let mut all: Vec<u64> = facts.steps.iter().filter_map(outside).collect();
+    all.sort_unstable();
+    let usual = *all.get(all.len() / 2)?;
+    Some(outside(slowest)?.saturating_sub(usual))
 }
 
 /// Ops that explain much of the additional time of a step, with their own additional time in it.

@@ -79,6 +79,9 @@ fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
             return Some(causer(facts, first, ns));
         }
     }
+    if let Some(stage) = uneven_stages(facts) {
+        return Some(stage);
+    }
     let last = last_to_arrive(facts)?;
     // If the ranks are late in turns, there is no straggler.
     if last.waited_ns.saturating_mul(2) > last.cost_ns {
@@ -167,6 +170,36 @@ fn of_stages(facts: &Facts<'_>, first: &CausedWaits) -> Option<Straggler> {
         cost_ns: mean(ns, others.len()),
         others: Vec::new(),
         section: section(facts),
+    })
+}
+
+/// The pipeline stage whose ranks all work longer than those of every other stage. Ranks that wait for a message outside
+/// of their ops show no wait, but they have less work. An even share of the work would save what it has above the mean.
+fn uneven_stages(facts: &Facts<'_>) -> Option<Straggler> {
+    if facts.stages.len() < facts.windows.keys().flatten().count() {
+        return None;
+    }
+    let (first, _) = facts.rank_work.iter().max_by_key(|one| one.1)?;
+    let stage = facts.stages.get(first)?;
+    let is_member = |rank: &u32| facts.stages.get(rank) == Some(stage);
+    let (members, others): (Vec<_>, Vec<_>) =
+        facts.rank_work.iter().partition(|one| is_member(one.0));
+    let least = members.iter().map(|one| *one.1).min()?;
+    let most = others.iter().map(|one| *one.1).max()?;
+    if (least as f64) < LONGER_STAGE * most as f64 {
+        return None;
+    }
+    let all = facts.rank_work.values().copied().saturating_sum();
+    let work = mean(
+        members.iter().map(|one| *one.1).saturating_sum(),
+        members.len(),
+    );
+    Some(Straggler {
+        name: format!("stage {stage}"),
+        because: None,
+        cost_ns: work.saturating_sub(mean(all, facts.rank_work.len())),
+        others: Vec::new(),
+        section: "Work of each rank by step",
     })
 }
 

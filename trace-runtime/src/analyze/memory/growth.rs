@@ -34,8 +34,8 @@ json_struct!(MemoryGrowth {
 const FEWEST_STEPS: usize = 4;
 
 /// Memory that was larger at the end of each step than at the end of the step before, by op and input shapes, the
-/// fastest growth first. The first step is a warm-up and does not count. Empty if the trace has fewer than five steps or
-/// no memory events.
+/// fastest growth first. The first step is a warm-up and does not count. Empty if the trace has fewer than five steps, or
+/// no memory events with an address or a context: without one, frees belong to no op.
 pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
     let mut owners = Owners::new(trace);
     let mut ends: HashMap<Option<u32>, Vec<i64>> = HashMap::new();
@@ -64,6 +64,9 @@ pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
             } else {
                 continue;
             }
+        } else if event.context.is_none() {
+            // Whose memory is freed is not known: what one op allocates, another one frees.
+            continue;
         }
         let step = ends.partition_point(|&end| end < event.at_ns);
         let key = (event.rank, event.device_id.to_owned(), op);
