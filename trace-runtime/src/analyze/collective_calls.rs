@@ -9,8 +9,9 @@ use super::nesting::parent_index;
 use crate::model::collective_keys::{
     COLLECTIVE, COMPLETES, PEER, PROCESS_GROUP, PROCESS_GROUP_RANKS, REQUEST, SEQUENCE,
 };
+use crate::model::hash::FastMap;
 use crate::model::{EntryView, TraceView};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Keys under which traces have the rank at the other end of a message.
 const PEER_KEYS: [&str; 5] = [PEER, "dst", "src", "dst_rank", "src_rank"];
@@ -106,7 +107,7 @@ fn calls_by<'a>(
     parts: &[Participant<'a>],
     divide: impl Fn(Vec<CollectiveCall<'a>>) -> Vec<CollectiveCall<'a>>,
 ) -> Vec<CollectiveCall<'a>> {
-    let mut by_kind: HashMap<_, Vec<Participant<'a>>> = HashMap::new();
+    let mut by_kind: FastMap<_, Vec<Participant<'a>>> = FastMap::default();
     let mut names = Names::default();
     for one in parts {
         let CollectiveFacts { group, ranks, .. } = one.facts;
@@ -144,7 +145,7 @@ pub(crate) fn sends_and_receives<'p, 'a>(
 
 /// By name, true if it is that of a send or receive; each name is examined once.
 #[derive(Debug, Default)]
-struct Names<'a>(HashMap<&'a str, bool>);
+struct Names<'a>(FastMap<&'a str, bool>);
 
 impl<'a> Names<'a> {
     fn is_point_to_point(&mut self, name: &'a str) -> bool {
@@ -210,7 +211,7 @@ fn outermost_calls<'a, T: TraceView + ?Sized>(
     for (index, _) in &found {
         is_call[*index] = true;
     }
-    let mut from_inside = HashMap::new();
+    let mut from_inside = FastMap::default();
     found.retain(|(index, view)| {
         let outer = outermost(trace, &is_call, *index);
         if outer == *index {
@@ -243,12 +244,12 @@ fn outermost_calls<'a, T: TraceView + ?Sized>(
 #[derive(Debug, Default)]
 pub(crate) struct Completions {
     /// By the entry of the call.
-    waits: HashMap<u32, u32>,
+    waits: FastMap<u32, u32>,
 }
 
 impl Completions {
     pub(crate) fn of<T: TraceView + ?Sized>(trace: &T, parts: &[Participant<'_>]) -> Completions {
-        let requests: HashMap<(u32, u64), u32> = parts
+        let requests: FastMap<(u32, u64), u32> = parts
             .iter()
             .filter_map(|part| Some(((part.rank, part.facts.request?), part.index as u32)))
             .collect();
@@ -318,8 +319,8 @@ fn facts_around<T: TraceView + ?Sized>(trace: &T, index: usize) -> Option<Collec
 /// The calls among entries of one process group and collective.
 fn match_up(entries: Vec<Participant<'_>>) -> Vec<CollectiveCall<'_>> {
     let numbered = entries.iter().all(|one| one.facts.sequence.is_some());
-    let mut so_far: HashMap<(u32, Option<u64>), usize> = HashMap::new();
-    let mut numbers: HashMap<(Option<u64>, usize), usize> = HashMap::new();
+    let mut so_far: FastMap<(u32, Option<u64>), usize> = FastMap::default();
+    let mut numbers: FastMap<(Option<u64>, usize), usize> = FastMap::default();
     let mut calls: Vec<Vec<Participant<'_>>> = Vec::new();
     for one in entries {
         // Coalesced collectives share a sequence number, so entries of one number are counted as well.

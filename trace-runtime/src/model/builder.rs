@@ -4,6 +4,7 @@ use super::chunk::{Chunk, LONG_DURATION, MAX_ROWS, MAX_SIGNATURES, NO_PARENT, Ro
 use super::entry::RecordedTraceEntry;
 use super::entry_view::EntryView;
 use super::error::TraceError;
+use super::hash::FastHash;
 use super::interner::{Interner, KnownOp};
 use super::memory::StoredMemoryEvent;
 use super::meta::{Meta, MetaTable};
@@ -41,7 +42,7 @@ pub struct TraceStoreBuilder {
     open: Vec<OpenChunk>,
     pub(super) chunks: Vec<StoredChunk>,
     pub(super) order: Vec<u32>,
-    pub(super) extras: HashMap<u32, Extra>,
+    pub(super) extras: HashMap<u32, Extra, FastHash>,
     pub(super) metas: MetaTable,
     pub(super) memory: Vec<StoredMemoryEvent>,
     pub(super) calls: StoredCalls,
@@ -72,7 +73,7 @@ impl Default for TraceStoreBuilder {
             open: Vec::new(),
             chunks: Vec::new(),
             order: Vec::new(),
-            extras: HashMap::new(),
+            extras: HashMap::default(),
             metas: MetaTable::default(),
             memory: Vec::new(),
             calls: StoredCalls::default(),

@@ -1,5 +1,6 @@
 //! The values of `meta(…)`: a view of those of one entry, and a table for those of a store.
 
+use super::hash::FastHash;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Index;
@@ -142,8 +143,8 @@ impl<'a> Iterator for MetaIter<'a> {
 pub(crate) struct MetaTable {
     texts: Vec<Arc<str>>,
     /// Empty in a finished store, to which nothing is added.
-    numbers: HashMap<Arc<str>, u32>,
-    of_entry: HashMap<u32, Box<[(u32, u32)]>>,
+    numbers: HashMap<Arc<str>, u32, FastHash>,
+    of_entry: HashMap<u32, Box<[(u32, u32)]>, FastHash>,
 }
 
 /// The numbers that texts of one table have in another one, for the texts copied so far.
@@ -202,7 +203,7 @@ impl MetaTable {
         let mut table = MetaTable {
             texts: self.texts.clone(),
             numbers: self.numbers.clone(),
-            of_entry: HashMap::new(),
+            of_entry: HashMap::default(),
         };
         if !self.of_entry.is_empty() {
             for (new, old) in (0..).zip(entries) {
@@ -216,7 +217,7 @@ impl MetaTable {
 
     /// The table of a finished store.
     pub(crate) fn finished(mut self) -> MetaTable {
-        self.numbers = HashMap::new();
+        self.numbers = HashMap::default();
         self.texts.shrink_to_fit();
         self
     }

@@ -13,6 +13,7 @@ mod entry;
 mod entry_details;
 mod entry_view;
 mod error;
+pub(crate) mod hash;
 mod in_parallel;
 pub(crate) mod json_struct;
 pub(crate) mod memory;

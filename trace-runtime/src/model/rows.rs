@@ -2,6 +2,7 @@
 
 use super::builder::{ThreadIndex, TraceStoreBuilder, differs, row_duration, row_step, ticks};
 use super::chunk::{Row, SLOT_BITS};
+use super::hash::FastHash;
 use super::memory::{MemoryEvent, StoredMemoryEvent};
 use super::meta::Meta;
 use super::new_entry::NewEntry;
@@ -120,7 +121,7 @@ impl TraceStoreBuilder {
         }
         let mut order: Vec<u32> = (0..steps.len() as u32).collect();
         order.sort_by_key(|&index| steps[index as usize]);
-        let mut extras = HashMap::with_capacity(self.extras.len());
+        let mut extras = HashMap::with_capacity_and_hasher(self.extras.len(), FastHash::default());
         for (index, was) in order.iter().enumerate() {
             if let Some(extra) = self.extras.remove(was) {
                 extras.insert(index as u32, extra);

@@ -18,7 +18,7 @@ impl TraceStore {
         step: impl Fn(&TraceStep) -> bool,
         moment: impl Fn(Option<u32>, i64) -> bool,
     ) -> TraceStore {
-        let mut extras = HashMap::new();
+        let mut extras = HashMap::default();
         let mut order = Vec::new();
         let mut kept: Vec<u32> = Vec::new();
         for (index, &key) in self.order.iter().enumerate().filter(|(at, _)| entry(*at)) {

@@ -2,6 +2,7 @@
 
 use super::chunk::{Chunk, Row, SLOT_BITS};
 use super::entry_view::EntryView;
+use super::hash::FastHash;
 use super::interner::Signature;
 use super::memory::{MemoryEvent, StoredMemoryEvent};
 use super::meta::MetaTable;
@@ -30,7 +31,7 @@ pub struct TraceStore {
     pub(super) chunks: Vec<StoredChunk>,
     /// The keys of the rows, in the order in which ops began.
     pub(super) order: Vec<u32>,
-    pub(super) extras: HashMap<u32, Extra>,
+    pub(super) extras: HashMap<u32, Extra, FastHash>,
     pub(super) metas: MetaTable,
     pub(super) memory: Vec<StoredMemoryEvent>,
     pub(super) calls: StoredCalls,

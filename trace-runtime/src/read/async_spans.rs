@@ -5,10 +5,10 @@
 
 use super::category::{Lane, Vendor};
 use super::collector::{EventRow, UNFINISHED};
-use super::hash::FastHash;
 use super::places::Places;
 use super::scanner::Raw;
 use super::texts::Texts;
+use crate::model::hash::FastHash;
 use std::collections::HashMap;
 
 /// The async spans read so far.

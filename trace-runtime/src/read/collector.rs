@@ -4,7 +4,6 @@ use super::async_spans::AsyncSpans;
 use super::category::{Category, Lane};
 use super::event::{Event, Field};
 use super::flows::Flow;
-use super::hash::FastHash;
 use super::left_out::LeftOut;
 use super::micros::Micros;
 use super::ops::Ops;
@@ -12,6 +11,7 @@ use super::places::Places;
 use super::scanner::Raw;
 use super::texts::Texts;
 use super::xla::XlaRow;
+use crate::model::hash::FastHash;
 use crate::model::wire::chrome;
 use std::collections::{BTreeMap, HashMap};
 

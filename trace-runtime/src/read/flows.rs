@@ -1,7 +1,7 @@
 //! Flow events (arrows from one row to another), for traces without correlation numbers.
 
-use super::hash::FastHash;
 use super::scanner::Raw;
+use crate::model::hash::FastHash;
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
 

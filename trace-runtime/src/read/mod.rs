@@ -23,7 +23,6 @@ mod collector;
 mod devices;
 mod event;
 mod flows;
-mod hash;
 mod header;
 mod keys;
 mod left_out;

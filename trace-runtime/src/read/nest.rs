@@ -4,7 +4,6 @@ use super::category::Lane;
 use super::collector::{Collector, EventRow, MemoryChange, SyncRow, UNCORRELATED, UNFINISHED};
 use super::devices::{DeviceClues, Devices};
 use super::flows::Arrows;
-use super::hash::FastHash;
 use super::header::FileHeader;
 use super::ops::Rows;
 use super::places::{LaneOf, Places};
@@ -12,6 +11,7 @@ use super::reader::Reader;
 use super::row_order::sort_rows;
 use super::steps::Steps;
 use crate::model::collective_keys::SEQUENCE;
+use crate::model::hash::FastHash;
 use crate::model::wire::metadata;
 use crate::model::{
     Launch, MemoryEvent, NewRow, Outcome, SignatureIndex, ThreadIndex, TraceError, TraceStep,

@@ -4,12 +4,12 @@
 //! entries, for viewers, and are skipped. So is the row of an event in the viewer, which depends only
 //! on which entries overlap.
 
-use super::hash::FastHash;
 use super::micros::Micros;
 use super::own_event::{OwnArgs, OwnEvent};
 use super::scanner::{Fault, Raw, Scanner};
 use super::tensor_list::TensorList;
 use super::{TraceError, TraceStore};
+use crate::model::hash::FastHash;
 use crate::model::pause::pauses_in;
 use crate::model::wire::chrome;
 use crate::model::{

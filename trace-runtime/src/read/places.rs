@@ -2,11 +2,11 @@
 
 use super::category::{Lane, Vendor};
 use super::devices::Devices;
-use super::hash::FastHash;
 use super::mesh::{Coordinates, Mesh, coordinates, is_for_communication};
 use super::scanner::Raw;
 use super::texts::Texts;
 use super::xla::{self, XlaRow};
+use crate::model::hash::FastHash;
 use crate::model::wire::chrome;
 use crate::model::{ThreadIndex, TraceStoreBuilder};
 use std::collections::{HashMap, HashSet};

@@ -1,11 +1,11 @@
 //! The steps of a trace, from the annotations that mark them.
 
 use super::collector::{EventRow, UNFINISHED};
-use super::hash::FastHash;
 use super::ops::Ops;
 use super::places::Places;
 use super::step_names::{Family, StepName};
 use crate::model::TraceStep;
+use crate::model::hash::FastHash;
 use std::collections::{BTreeMap, HashMap};
 
 /// The rows of a trace that mark its steps. They do not become entries.

@@ -1,7 +1,7 @@
 //! Numbers distinct texts and keeps each once, because the window over the file moves on.
 
-use super::hash::{FastHash, FastHasher};
 use super::scanner::Raw;
+use crate::model::hash::{FastHash, FastHasher};
 use std::hash::{BuildHasher as _, Hasher as _};
 
 /// Texts of several parts, numbered in order of first use.

@@ -3,7 +3,7 @@
 use super::lane::Lanes;
 use super::piece::Piece;
 use crate::analyze::forest::NONE;
-use std::collections::HashMap;
+use crate::model::hash::FastMap;
 
 /// The target of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,12 +63,12 @@ pub(super) fn mark(lanes: &mut [Vec<Piece>], waits: &[Wait]) {
 
 /// Marks the pieces of the nodes that wait.
 fn mark_nodes(pieces: Vec<Piece>, waits: &[Wait], order: &[u32]) -> Vec<Piece> {
-    let by_node: HashMap<u32, &[u32]> = order
+    let by_node: FastMap<u32, &[u32]> = order
         .chunk_by(|&a, &b| waits[a as usize].only == waits[b as usize].only)
         .map(|group| (waits[group[0] as usize].only, group))
         .collect();
     // By node, the first wait that has not been handled: its pieces come in order.
-    let mut next: HashMap<u32, usize> = HashMap::new();
+    let mut next: FastMap<u32, usize> = FastMap::default();
     let mut marked = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let Some(own) = by_node.get(&piece.node) else {

@@ -302,7 +302,50 @@ fn later(from: i64, ns: i64, factor: f64) -> i64 {
     let ns = if factor == 1.0 {
         ns
     } else {
-        (ns as f64 * factor).round() as i64
+        rounded(ns as f64 * factor)
     };
     from.saturating_add(ns)
+}
+
+/// `number.round()` as an integer. `round` is a call on processors without an instruction for it, and a replay needs it
+/// for every piece of work.
+fn rounded(number: f64) -> i64 {
+    let whole = number as i64;
+    let rest = number - whole as f64;
+    whole
+        .saturating_add(i64::from(rest >= 0.5))
+        .saturating_sub(i64::from(rest <= -0.5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn rounding_is_that_of_the_standard_library() {
+        let near = [
+            0.0,
+            0.25,
+            0.5,
+            0.75,
+            1.5,
+            2.5,
+            1e9 + 0.5,
+            4_503_599_627_370_495.5,
+            1e18,
+            1e30,
+        ];
+        let near = near.into_iter().flat_map(|number: f64| {
+            [
+                number,
+                number.next_down(),
+                number.next_up(),
+                -number,
+                -number.next_down(),
+            ]
+        });
+        for number in near.chain([f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]) {
+            assert_eq!(rounded(number), number.round() as i64, "{number}");
+        }
+    }
 }

@@ -1,11 +1,15 @@
-//! A fast hash for slices of the text; every event needs one or two lookups.
+//! A fast hash for the maps that are read or written once per entry or event.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// A map with a fast hash.
+pub(crate) type FastMap<K, V> = HashMap<K, V, FastHash>;
 
 /// Hashes sixteen bytes per round. The seeds are random per map, so that a file cannot be made with
 /// names that collide.
 #[derive(Debug, Clone)]
-pub(super) struct FastHash {
+pub(crate) struct FastHash {
     seeds: [u64; 2],
 }
 
@@ -28,7 +32,7 @@ impl BuildHasher for FastHash {
 }
 
 #[derive(Debug)]
-pub(super) struct FastHasher {
+pub(crate) struct FastHasher {
     state: u64,
     key: u64,
 }
@@ -68,6 +72,11 @@ impl Hasher for FastHasher {
             }
             _ => self.add(short(bytes)),
         }
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.add(number.into());
     }
 
     #[inline]
