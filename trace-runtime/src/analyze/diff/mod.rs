@@ -48,6 +48,8 @@
 //! **Blocks of calls.** A time must also change by more than its calls explain, or a few interrupted calls would decide.
 //! Its error within a run comes from ten blocks of consecutive calls, because calls that follow each other are slow
 //! together. The same holds for the quiet time of an op with fewer than 16 calls, and with fewer than three runs a side.
+//! A few very long calls in each run make that error large, so five runs a side or more that are all apart by a factor of
+//! three need no such support: that is how a growing tail is found.
 //! One call shows no error: for an op with a single call all runs of a side must be slower than all of the other.
 //!
 //! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 5 % for quiet

@@ -63,12 +63,18 @@ const PRIOR_FREEDOM: f64 = 4.0;
 const UNSEEN_FREEDOM: f64 = 30.0;
 /// With fewer runs a side the variance between runs is assumed.
 const ENOUGH_RUNS: usize = 3;
+/// So many runs a side that are all [`FAR_APART`] are not chance: without a change, 1 of 252 groups of five are apart at all.
+const RUNS_THAT_AGREE: usize = 5;
+/// The factor between the runs of two sides from which on they are far apart.
+const FAR_APART: f64 = 3.0;
 /// The fastest half of the runs differ less from each other than runs do. For variation that is normally distributed,
 /// the error of their mean is 1.15 (3 runs) to 1.35 (40 runs) times what their differences suggest.
 const SELECTION: f64 = 1.3;
 /// An op whose quiet calls are a mixture of short and long ones varies between runs as the mixture does. Two runs that
 /// agree do not disprove it: the standard deviation between runs is at least this share of the unevenness.
 const UNEVEN_SHARE: f64 = 0.1;
+/// The total of a run varies at least this much, as a standard deviation: five runs may agree by chance.
+const TOTAL_FLOOR: f64 = 0.015;
 /// The total of a group of runs may drift this much, as a standard deviation: a machine that is shared can be slow for
 /// several runs in a row, for all ops.
 const TOTAL_DRIFT: f64 = 0.05;
@@ -113,6 +119,24 @@ impl Runs {
                 .all(|(&one, &other)| above(one, other)),
         };
         all(|one, other| one > other) || all(|one, other| one < other)
+    }
+
+    /// True if there are enough runs a side to believe a large change that all of them show, though the calls within a run
+    /// vary: every run of one side is far above every run of the other, or in turns the run of each pair.
+    /// `common` is the change that all items share.
+    pub(super) fn are_far_apart(&self, series: &[f64], common: f64) -> bool {
+        let (before, after) = series.split_at(self.before);
+        let least = |side: &[f64]| side.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = |side: &[f64]| side.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let gap = match self.design {
+            Design::Groups => (least(after) - most(before)).max(least(before) - most(after)),
+            Design::Pairs => {
+                let pairs = after.iter().zip(before);
+                let changes: Vec<f64> = pairs.map(|(after, before)| after - before).collect();
+                least(&changes).max(-most(&changes))
+            }
+        };
+        self.before.min(self.after) >= RUNS_THAT_AGREE && gap - common.abs() > FAR_APART.ln()
     }
 
     pub(super) fn change(&self, series: &[f64]) -> f64 {
@@ -180,6 +204,7 @@ impl Noise {
     pub(super) fn of_total(metric: Metric, runs: Runs, series: &Vec<f64>) -> Noise {
         let noise = Noise::of(metric, runs, [series]);
         Noise {
+            floor: noise.floor.max(TOTAL_FLOOR.powi(2)),
             drift: noise.drift.max(TOTAL_DRIFT),
             ..noise
         }
@@ -237,6 +262,11 @@ impl Tested {
         } else {
             0.0
         }
+    }
+
+    /// The part of the change that the other items share.
+    pub(super) fn common(&self) -> f64 {
+        self.change - self.specific
     }
 
     /// Half the width of the 95 % interval around the change.

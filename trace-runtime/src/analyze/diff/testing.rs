@@ -206,6 +206,9 @@ impl<'a> Comparison<'a> {
         if !self.is_limited_by_calls(item, metric) {
             return test;
         }
+        if self.runs.are_far_apart(series, test.common()) {
+            return test;
+        }
         // The spread of a single call is not known. The runs must then all agree.
         if self.runs.show_variance() && item.fewest_calls() < 2.0 {
             return test.limited_to(self.runs.are_apart(series));
