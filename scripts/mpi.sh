@@ -11,7 +11,7 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 work=$target/mpi-run
 
 if ! command -v mpirun >/dev/null || ! ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; then
-    if ! { test "$(id -u)" = 0 && apt-get install -y -q openmpi-bin libopenmpi-dev libclang-dev >/dev/null; }; then
+    if ! { test "$(id -u)" = 0 && apt-get update -q >/dev/null && apt-get install -y -q openmpi-bin libopenmpi-dev libclang-dev >/dev/null; }; then
         echo 'skipped: needs the Debian packages openmpi-bin, libopenmpi-dev and libclang-dev'
         exit 77
     fi

@@ -49,6 +49,8 @@ shows() {
 }
 # Checks the terminal after a command: the first screen, a cursor, and the settings from before.
 is_intact() {
+    # Keys that are typed before the command has restored the terminal are lost.
+    for _ in $(seq 200); do pgrep -P "$(shell_process)" >/dev/null || break; sleep 0.1; done
     keys "stty -g >$work/after; echo done-$1" Enter
     shows "done-$1"
     for _ in $(seq 50); do test -s "$work/after" && break || sleep 0.1; done
@@ -58,12 +60,9 @@ is_intact() {
     rm "$work/after"
     echo "ok: the terminal is as it was after $1"
 }
+shell_process() { tmux -L "$server" display-message -p -t term '#{pane_pid}'; }
 # The process of `optrace top` in the terminal.
-top_process() {
-    local shell
-    shell=$(tmux -L "$server" display-message -p -t term '#{pane_pid}')
-    pgrep -P "$shell" -x optrace
-}
+top_process() { pgrep -P "$(shell_process)" -x optrace; }
 
 OPTRACE=$work/run.optrace "$target/debug/examples/serving" 300 >/dev/null &
 program=$!

@@ -59,8 +59,7 @@ fn message(payload: Box<dyn Any + Send>) -> String {
         Err(payload) => {
             let text = payload.downcast_ref::<&str>().copied();
             let text = text.unwrap_or("a panic without a message").to_owned();
-            // Its destructor may be the user's code too, and might panic.
-            std::mem::forget(payload);
+            free(payload);
             text
         }
     };
@@ -75,6 +74,20 @@ fn message(payload: Box<dyn Any + Send>) -> String {
     }
     message.truncate(end);
     message
+}
+
+/// Frees a payload. Its destructor may be the user's code too, and may panic with another payload: that one is freed only
+/// if its type has no destructor of the user's.
+fn free(payload: Box<dyn Any + Send>) {
+    let outer = IS_CAUGHT.replace(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+    IS_CAUGHT.set(outer);
+    if let Err(second) = result
+        && !second.is::<&str>()
+        && !second.is::<String>()
+    {
+        std::mem::forget(second);
+    }
 }
 
 /// Keeps the panic hook quiet about panics that are caught here. Called whenever a recording starts.
@@ -180,6 +193,26 @@ mod tests {
         quiet_hook();
         let error = catch(|| panic::panic_any(Bomb)).unwrap_err();
         assert!(error.starts_with("a panic without a message"), "{error}");
+    }
+
+    #[test]
+    fn the_payload_is_freed() {
+        use std::sync::Arc;
+
+        struct Payload(#[expect(dead_code, reason = "counted")] Arc<()>);
+        struct Bomb(#[expect(dead_code, reason = "counted")] Arc<()>);
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("in drop");
+            }
+        }
+        quiet_hook();
+        let count = Arc::new(());
+        let payload = Payload(count.clone());
+        assert!(catch(|| panic::panic_any(payload)).is_err());
+        let bomb = Bomb(count.clone());
+        assert!(catch(|| panic::panic_any(bomb)).is_err());
+        assert_eq!(Arc::strong_count(&count), 1);
     }
 
     #[test]

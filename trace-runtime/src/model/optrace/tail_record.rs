@@ -55,7 +55,7 @@ impl RecordHeader {
             _ => return None,
         };
         let payload_bytes = number(1) as usize;
-        let is_whole = checksum(&bytes[..RECORD_HEADER_BYTES - 8]) == number(8);
+        let is_whole = checksum(&bytes[..RECORD_HEADER_BYTES - 8]) == number(8) && number(9) == 0;
         (is_whole && payload_bytes <= MOST_PAYLOAD && payload_bytes.is_multiple_of(8)).then_some(
             RecordHeader {
                 content,
