@@ -38,7 +38,7 @@
 //! you begin and end each yourself.
 //!
 //! **To hold a trace:** [`RecordedExecutionTrace`] has public fields, to build and inspect entries one by one.
-//! [`TraceStore`] holds the same in 28 bytes per entry, for large traces; readers and [`Session::finish_store`] return
+//! [`TraceStore`] holds the same in 24 to 28 bytes per entry, for large traces; readers and [`Session::finish_store`] return
 //! it. Functions that read a trace take either, as a [`TraceView`].
 //!
 //! **For figures by op:** [`TraceAnalyzer::operation_summary`] returns a map from names to [`OpSummary`] (count, time,

@@ -5,9 +5,10 @@ use super::grouping::Grouping;
 use super::intervals::Intervals;
 use super::own_time::own_stretches;
 use super::structure::Structure;
+use crate::model::hash::FastMap;
 use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// The busy and idle time of one device, as lengths of unions of intervals.
 ///
@@ -318,7 +319,7 @@ struct DeviceTable<'a> {
     devices: Vec<&'a str>,
     /// For each group of entries the number of its device, and its kind of work.
     groups: Vec<(u32, WorkKind)>,
-    slots: HashMap<(Option<u32>, u32), usize>,
+    slots: FastMap<(Option<u32>, u32), usize>,
     all: Vec<DeviceIntervals>,
     /// The lane of the last entry: entries of one device often follow each other.
     last: Option<((Option<u32>, u32), usize)>,
@@ -336,7 +337,7 @@ impl<'a> DeviceTable<'a> {
                 .map(|&(device, work)| (number(device), work))
                 .collect(),
             devices,
-            slots: HashMap::new(),
+            slots: FastMap::default(),
             all: Vec::new(),
             last: None,
         }

@@ -11,9 +11,9 @@ use super::nesting::{Nesting, active_ns};
 use super::op_row::OpRow;
 use super::op_work::{Work, Works};
 use super::row_key::{ByOp, ByShape, RowKey};
+use crate::model::hash::FastMap;
 use crate::model::{EntryView, TraceView};
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
 
 /// A row for each op, by self time, longest first.
 ///
@@ -31,14 +31,14 @@ pub fn by_shape<T: TraceView + ?Sized>(trace: &T) -> Vec<OpRow> {
 /// Adds the waiting time of entries to the rows of both tables, and sorts them by the self time without it.
 pub(crate) fn add_waiting<T: TraceView + ?Sized>(
     trace: &T,
-    waiting: &HashMap<u32, u64>,
+    waiting: &FastMap<u32, u64>,
     [ops, shapes]: [&mut Vec<OpRow>; 2],
 ) {
     type Key<'a> = (&'a str, Option<&'a str>, Option<Vec<Vec<usize>>>, bool);
     if waiting.is_empty() {
         return;
     }
-    let mut sums: HashMap<Key<'_>, u64> = HashMap::new();
+    let mut sums: FastMap<Key<'_>, u64> = FastMap::default();
     for (&entry, &ns) in waiting {
         let view = trace.view(entry as usize);
         let host = (view.operation(), None, None, is_accelerator(&view));

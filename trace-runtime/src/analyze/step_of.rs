@@ -3,8 +3,9 @@
 use super::device_time::is_accelerator;
 use super::forest::NONE;
 use super::nesting::parent_index;
+use crate::model::hash::FastMap;
 use crate::model::{EntryView, TraceStep, TraceView};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// A step with its index in [`TraceView::steps`].
 type Indexed<'a> = (usize, &'a TraceStep);
@@ -43,7 +44,7 @@ fn found_in(steps: &[Indexed<'_>], until: usize, at_ns: i64) -> Option<usize> {
 
 /// The same for many moments. Those of one rank mostly come in order, so the search begins at the last result.
 struct Cursors<'s, 'a> {
-    of_rank: HashMap<Option<u32>, (&'s [Indexed<'a>], usize)>,
+    of_rank: FastMap<Option<u32>, (&'s [Indexed<'a>], usize)>,
 }
 
 impl<'s, 'a> Cursors<'s, 'a> {

@@ -8,9 +8,10 @@ use super::intervals::Intervals;
 use super::nesting::Nesting;
 use super::row_key::{ByShape, RowKey as _};
 use super::step_of::step_of_entries;
+use crate::model::hash::FastMap;
 use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// One step of one rank. Device figures are of the time between the step's start and end.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -112,7 +113,7 @@ pub fn step_table<T: TraceView + ?Sized>(trace: &T) -> StepTable {
 pub(crate) fn step_table_in<T: TraceView + ?Sized>(
     trace: &T,
     idle: &[IdleTimes],
-    waiting: &HashMap<u32, u64>,
+    waiting: &FastMap<u32, u64>,
 ) -> StepTable {
     if trace.steps().is_empty() {
         return StepTable::default();
@@ -234,7 +235,7 @@ fn launched(rank: Option<u32>, idle: &[IdleTimes]) -> Option<Intervals> {
 /// Compares the slowest step with the mean of the other steps of its rank, by op and input shapes.
 fn slower_ops<T: TraceView + ?Sized>(
     trace: &T,
-    waiting: &HashMap<u32, u64>,
+    waiting: &FastMap<u32, u64>,
     slowest: usize,
 ) -> Vec<StepDifference> {
     let rank = trace.steps()[slowest].rank;

@@ -2,6 +2,7 @@
 
 use super::chunk::{LONG_DURATION, NO_PARENT, SLOT_BITS};
 use super::interner::Interner;
+use super::row_order::{ChunkThreads, RowOrder, locate};
 use super::store::{Extra, StoredChunk, TraceStore};
 use super::ticks::TickScale;
 use super::wire::metadata::UNRECORDED_PREFIX;
@@ -92,7 +93,7 @@ pub(crate) fn entries_of(
         }
         store.chunks.push(StoredChunk {
             rows: chunk,
-            thread: 0,
+            threads: ChunkThreads::One(0),
         });
     }
     for extra in rows.extras {
@@ -133,7 +134,7 @@ impl Run {
             let number = store.chunks.len() as u32;
             store.chunks.push(StoredChunk {
                 rows: chunk.clone(),
-                thread: index,
+                threads: ChunkThreads::One(index),
             });
             for slot in 0..*len {
                 let Some(row) = chunk.row(slot) else { break };
@@ -153,13 +154,6 @@ impl Run {
     }
 }
 
-fn locate(key: u32) -> (usize, usize) {
-    (
-        (key >> SLOT_BITS) as usize,
-        (key & ((1 << SLOT_BITS) - 1)) as usize,
-    )
-}
-
 /// The common case, without a merge: if nothing was dropped, the rows keep their numbers.
 fn one_thread(store: &mut TraceStore, run: Run, (uid, extras): (u32, Vec<RawExtra>)) {
     let mut order = run.keys;
@@ -167,7 +161,7 @@ fn one_thread(store: &mut TraceStore, run: Run, (uid, extras): (u32, Vec<RawExtr
         let steps = number_gaps(&order);
         order.retain(|&key| key != NO_ROW);
         renumber(store, &order, &steps);
-        store.order = order;
+        store.order = RowOrder::Keys(order);
         add_extras(
             store,
             extras,
@@ -180,7 +174,7 @@ fn one_thread(store: &mut TraceStore, run: Run, (uid, extras): (u32, Vec<RawExtr
         } else {
             (0..order.len() as u32).collect()
         };
-        store.order = order;
+        store.order = RowOrder::Keys(order);
         add_extras(
             store,
             extras,
@@ -232,7 +226,7 @@ fn many_threads(
         renumber(store, &run.keys, steps);
     }
     let task_rows = renumber_tasks(store, &tasks, &task_steps);
-    store.order = order;
+    store.order = RowOrder::Keys(order);
 
     let known_tasks: HashMap<u32, u32> = extras
         .iter()
@@ -305,9 +299,9 @@ fn renumber_tasks(store: &TraceStore, tasks: &Run, steps: &[u32]) -> HashMap<(u3
     let mut numbered = HashMap::new();
     for (&key, &step) in tasks.keys.iter().zip(steps) {
         let (chunk, slot) = locate(key);
-        let StoredChunk { rows, thread } = &store.chunks[chunk];
+        let StoredChunk { rows, threads } = &store.chunks[chunk];
         if let Some(row) = rows.row(slot) {
-            numbered.insert((*thread, row.step), step);
+            numbered.insert((threads.at(slot), row.step), step);
             rows.renumber(slot, step, NO_PARENT);
         }
     }
@@ -346,7 +340,7 @@ fn add_extra(
     raw: RawExtra,
     find: impl Fn(OpRef) -> Option<usize>,
 ) {
-    let (chunk, slot) = locate(store.order[step as usize]);
+    let (chunk, slot) = locate(store.order.key(step as usize));
     let Some(row) = store.chunks[chunk].rows.row(slot) else {
         return;
     };

@@ -9,6 +9,7 @@ use super::interner::{Interner, KnownOp};
 use super::memory::StoredMemoryEvent;
 use super::meta::{Meta, MetaTable};
 use super::new_entry::NewEntry;
+use super::row_order::{ChunkThreads, RowOrder};
 use super::runtime_call::StoredCalls;
 use super::signature::{Fact, Role, push_number, push_tensor};
 use super::store::{Extra, NO_START, StoredChunk, Thread, TraceStore};
@@ -39,9 +40,10 @@ pub struct TraceStoreBuilder {
     pub(super) interner: Interner,
     pub(super) threads: Vec<Thread>,
     thread_ids: HashMap<(Option<u64>, Option<u32>), u32>,
-    open: Vec<OpenChunk>,
     pub(super) chunks: Vec<StoredChunk>,
-    pub(super) order: Vec<u32>,
+    /// The threads of the rows of the last chunk, which has them when it is full.
+    last_threads: Vec<u32>,
+    pub(super) order: RowOrder,
     pub(super) extras: HashMap<u32, Extra, FastHash>,
     pub(super) metas: MetaTable,
     pub(super) memory: Vec<StoredMemoryEvent>,
@@ -57,22 +59,15 @@ pub struct TraceStoreBuilder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadIndex(pub(super) u32);
 
-/// The chunk for a thread's next row.
-#[derive(Debug, Clone, Copy, Default)]
-struct OpenChunk {
-    chunk: Option<u32>,
-    rows: usize,
-}
-
 impl Default for TraceStoreBuilder {
     fn default() -> Self {
         TraceStoreBuilder {
             interner: Interner::default(),
             threads: Vec::new(),
             thread_ids: HashMap::new(),
-            open: Vec::new(),
             chunks: Vec::new(),
-            order: Vec::new(),
+            last_threads: Vec::new(),
+            order: RowOrder::default(),
             extras: HashMap::default(),
             metas: MetaTable::default(),
             memory: Vec::new(),
@@ -86,8 +81,7 @@ impl Default for TraceStoreBuilder {
     }
 }
 
-/// Number of rows of a thread's first chunk; each later chunk has twice as many. A trace may have thousands
-/// of short threads.
+/// Number of rows that the first chunk begins with. It grows until it has as many as all others.
 const FIRST_ROWS: usize = 16;
 
 impl TraceStoreBuilder {
@@ -109,7 +103,6 @@ impl TraceStoreBuilder {
                 rank,
                 name: None,
             });
-            self.open.push(OpenChunk::default());
             self.threads.len() as u32 - 1
         });
         let known = &mut self.threads[index as usize].name;
@@ -157,6 +150,7 @@ impl TraceStoreBuilder {
     /// The finished store.
     pub fn finish(mut self) -> TraceStore {
         sort_steps(&mut self.steps);
+        self.close_chunk();
         self.calls.calls.shrink_to_fit();
         self.calls.launches.shrink_to_fit();
         self.order.shrink_to_fit();
@@ -254,35 +248,55 @@ impl TraceStoreBuilder {
         extra: Extra,
     ) -> Result<usize, TraceError> {
         let index = self.order.len();
-        let open = &mut self.open[thread.0 as usize];
-        let rows = open.chunk.map(|chunk| &self.chunks[chunk as usize].rows);
-        let chunk = match (open.chunk, rows) {
-            (Some(chunk), Some(rows)) if rows.push(row) => chunk,
-            _ => {
-                open.rows = (open.rows * 2).clamp(FIRST_ROWS, MAX_ROWS);
-                let rows = Chunk::with_rows(open.rows);
-                rows.push(row);
-                let chunk = self.chunks.len() as u32;
-                if chunk >= 1 << (32 - SLOT_BITS) {
-                    return Err(TraceError::too_large(
-                        "more than 4 billion entries; split the trace into several",
-                    ));
-                }
-                self.chunks.push(StoredChunk {
-                    rows: Arc::new(rows),
-                    thread: thread.0,
-                });
-                open.chunk = Some(chunk);
-                chunk
-            }
-        };
-        let slot = self.chunks[chunk as usize].rows.len() as u32 - 1;
-        self.order.push(chunk << SLOT_BITS | slot);
+        let pushed = |chunk: &StoredChunk| chunk.rows.push(row);
+        if !self.chunks.last().is_some_and(pushed) {
+            self.make_room()?;
+            self.chunks.last().map(pushed);
+        }
+        self.last_threads.push(thread.0);
+        self.order.push(index as u32);
         // A row with metadata alone is marked as well.
         if row.extra && extra != Extra::default() {
             self.extras.insert(index as u32, extra);
         }
         Ok(index)
+    }
+
+    /// Enlarges the first chunk, or begins another one. Rows of all threads are next to each other, in the order in which
+    /// they are pushed: reading the 64 threads of a large job from chunks of each thread took twice as long.
+    fn make_room(&mut self) -> Result<(), TraceError> {
+        let rows = match self.chunks.pop_if(|last| last.rows.capacity() < MAX_ROWS) {
+            Some(small) => {
+                let larger = Chunk::with_rows((small.rows.capacity() * 2).min(MAX_ROWS));
+                for row in (0..small.rows.len()).filter_map(|slot| small.rows.row(slot)) {
+                    larger.push(row);
+                }
+                larger
+            }
+            None if self.chunks.is_empty() => Chunk::with_rows(FIRST_ROWS),
+            None if self.chunks.len() >= 1 << (32 - SLOT_BITS) => {
+                return Err(TraceError::too_large(
+                    "more than 4 billion entries; split the trace into several",
+                ));
+            }
+            None => {
+                self.close_chunk();
+                Chunk::with_rows(MAX_ROWS)
+            }
+        };
+        self.chunks.push(StoredChunk {
+            rows: Arc::new(rows),
+            threads: ChunkThreads::One(0),
+        });
+        Ok(())
+    }
+
+    /// Gives the last chunk the threads of its rows.
+    fn close_chunk(&mut self) {
+        if let Some(last) = self.chunks.last_mut() {
+            last.threads = ChunkThreads::of_rows(&self.last_threads);
+            self.last_threads.clear();
+        }
     }
 
     pub(crate) fn push_owned(&mut self, entry: &RecordedTraceEntry) -> Result<(), TraceError> {

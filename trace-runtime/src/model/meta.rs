@@ -1,7 +1,7 @@
 //! The values of `meta(…)`: a view of those of one entry, and a table for those of a store.
 
-use super::hash::FastHash;
-use std::collections::{BTreeMap, HashMap};
+use super::hash::FastMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
@@ -143,17 +143,26 @@ impl<'a> Iterator for MetaIter<'a> {
 pub(crate) struct MetaTable {
     texts: Vec<Arc<str>>,
     /// Empty in a finished store, to which nothing is added.
-    numbers: HashMap<Arc<str>, u32, FastHash>,
-    of_entry: HashMap<u32, Box<[(u32, u32)]>, FastHash>,
+    numbers: FastMap<Arc<str>, u32>,
+    /// Distinct lists of keys and values: the ranks of a collective call have the same one.
+    lists: Vec<Arc<[(u32, u32)]>>,
+    /// Empty in a finished store.
+    list_numbers: FastMap<Arc<[(u32, u32)]>, u32>,
+    /// The number of each entry's list.
+    of_entry: FastMap<u32, u32>,
 }
 
 /// The numbers that texts of one table have in another one, for the texts copied so far.
 #[derive(Debug, Default)]
-pub(crate) struct CopiedTexts(Vec<Option<u32>>);
+pub(crate) struct CopiedTexts {
+    numbers: Vec<Option<u32>>,
+    /// The list that was copied last.
+    list: Vec<(u32, u32)>,
+}
 
 impl MetaTable {
     pub(crate) fn get(&self, entry: u32) -> Option<Meta<'_>> {
-        let pairs = self.of_entry.get(&entry)?;
+        let pairs = &self.lists[*self.of_entry.get(&entry)? as usize];
         Some(Meta(Values::Table(&self.texts, pairs)))
     }
 
@@ -163,28 +172,43 @@ impl MetaTable {
         entry: u32,
         meta: impl IntoIterator<Item = (&'t str, &'t str)>,
     ) {
-        let pairs: Box<[(u32, u32)]> = meta
+        let pairs: Vec<(u32, u32)> = meta
             .into_iter()
             .map(|(key, value)| (self.number(key), self.number(value)))
             .collect();
         if !pairs.is_empty() {
-            self.of_entry.insert(entry, pairs);
+            let list = self.list_number(&pairs);
+            self.of_entry.insert(entry, list);
         }
     }
 
     /// Copies the values of an entry of another table.
     pub(crate) fn copy(&mut self, entry: u32, from: &MetaTable, of: u32, copied: &mut CopiedTexts) {
-        let Some(pairs) = from.of_entry.get(&of) else {
+        let Some(&list) = from.of_entry.get(&of) else {
             return;
         };
-        copied.0.resize(from.texts.len(), None);
+        copied.numbers.resize(from.texts.len(), None);
         let mut number = |text: u32| {
-            let known = &mut copied.0[text as usize];
+            let known = &mut copied.numbers[text as usize];
             *known.get_or_insert_with(|| self.number(&from.texts[text as usize]))
         };
-        let pairs = pairs.iter().map(|pair| (number(pair.0), number(pair.1)));
-        let pairs = pairs.collect();
-        self.of_entry.insert(entry, pairs);
+        let pairs = from.lists[list as usize].iter();
+        copied.list.clear();
+        let pairs = pairs.map(|pair| (number(pair.0), number(pair.1)));
+        copied.list.extend(pairs);
+        let list = self.list_number(&copied.list);
+        self.of_entry.insert(entry, list);
+    }
+
+    fn list_number(&mut self, pairs: &[(u32, u32)]) -> u32 {
+        if let Some(&known) = self.list_numbers.get(pairs) {
+            return known;
+        }
+        let number = self.lists.len() as u32;
+        let list: Arc<[(u32, u32)]> = pairs.into();
+        self.lists.push(list.clone());
+        self.list_numbers.insert(list, number);
+        number
     }
 
     fn number(&mut self, text: &str) -> u32 {
@@ -203,12 +227,14 @@ impl MetaTable {
         let mut table = MetaTable {
             texts: self.texts.clone(),
             numbers: self.numbers.clone(),
-            of_entry: HashMap::default(),
+            lists: self.lists.clone(),
+            list_numbers: self.list_numbers.clone(),
+            of_entry: FastMap::default(),
         };
         if !self.of_entry.is_empty() {
             for (new, old) in (0..).zip(entries) {
-                if let Some(pairs) = self.of_entry.get(&old) {
-                    table.of_entry.insert(new, pairs.clone());
+                if let Some(&list) = self.of_entry.get(&old) {
+                    table.of_entry.insert(new, list);
                 }
             }
         }
@@ -217,19 +243,18 @@ impl MetaTable {
 
     /// The table of a finished store.
     pub(crate) fn finished(mut self) -> MetaTable {
-        self.numbers = HashMap::default();
+        self.numbers = FastMap::default();
+        self.list_numbers = FastMap::default();
         self.texts.shrink_to_fit();
+        self.lists.shrink_to_fit();
         self
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
         let texts: usize = self.texts.iter().map(|text| text.len() + 32).sum();
-        let pairs: usize = self
-            .of_entry
-            .values()
-            .map(|pairs| size_of_val(&**pairs))
-            .sum();
-        texts + pairs + self.of_entry.capacity() * size_of::<(u32, Box<[(u32, u32)]>)>()
+        let lists = self.lists.iter();
+        let lists: usize = lists.map(|list| size_of_val(&**list) + 32).sum();
+        texts + lists + self.of_entry.capacity() * size_of::<(u32, u32)>()
     }
 }
 
@@ -243,6 +268,12 @@ mod tests {
         table.insert(3, [("a", "x"), ("b", "a")]);
         table.insert(5, []);
         assert_eq!(table.texts.len(), 3);
+        table.insert(7, [("a", "x"), ("b", "a")]);
+        assert_eq!(table.lists.len(), 1);
+        assert_eq!(
+            table.get(7).unwrap().to_map(),
+            table.get(3).unwrap().to_map()
+        );
         assert!(table.get(5).is_none());
         let mut other = MetaTable::default();
         other.insert(0, [("b", "y")]);

@@ -26,6 +26,7 @@ mod optional_us;
 pub(crate) mod optrace;
 pub(crate) mod order;
 pub(crate) mod pause;
+mod row_order;
 mod rows;
 pub(crate) mod runtime_call;
 mod select;

@@ -1,11 +1,12 @@
 //! Rows that share one op: for readers of files that contain the same op many thousand times.
 
 use super::builder::{ThreadIndex, TraceStoreBuilder, differs, row_duration, row_step, ticks};
-use super::chunk::{Row, SLOT_BITS};
+use super::chunk::Row;
 use super::hash::FastHash;
 use super::memory::{MemoryEvent, StoredMemoryEvent};
 use super::meta::Meta;
 use super::new_entry::NewEntry;
+use super::row_order::{RowOrder, locate};
 use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCall, StoredTarget};
 use super::store::Extra;
 use super::{Outcome, Pause, TraceError, TraceErrorKind};
@@ -134,16 +135,15 @@ impl TraceStoreBuilder {
             .enumerate()
             .all(|(index, &was)| steps[was as usize] == index);
         for index in &mut order {
-            *index = self.order[*index as usize];
+            *index = self.order.key(*index as usize);
         }
-        self.order = order;
+        self.order = RowOrder::Keys(order);
     }
 
     fn step_of(&self, index: usize) -> usize {
         let extra = self.extras.get(&(index as u32));
-        let key = self.order[index];
-        let rows = &self.chunks[(key >> SLOT_BITS) as usize].rows;
-        let row = rows.row((key & ((1 << SLOT_BITS) - 1)) as usize);
+        let (chunk, slot) = locate(self.order.key(index));
+        let row = self.chunks[chunk].rows.row(slot);
         extra
             .and_then(|extra| extra.step)
             .or(row.map(|row| row.step as usize))

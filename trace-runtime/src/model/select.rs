@@ -1,5 +1,6 @@
 //! Copies some entries of a store to a new store.
 
+use super::row_order::RowOrder;
 use super::runtime_call::{NONE, StoredCalls};
 use super::store::TraceStore;
 use super::trace_step::TraceStep;
@@ -21,16 +22,16 @@ impl TraceStore {
         let mut extras = HashMap::default();
         let mut order = Vec::new();
         let mut kept: Vec<u32> = Vec::new();
-        for (index, &key) in self.order.iter().enumerate().filter(|(at, _)| entry(*at)) {
+        for index in (0..self.len()).filter(|&index| entry(index)) {
             if let Some(extra) = self.extras.get(&(index as u32)) {
                 extras.insert(order.len() as u32, extra.clone());
             }
-            order.push(key);
+            order.push(self.order.key(index));
             kept.push(index as u32);
         }
         TraceStore {
-            dense: self.dense && order.len() == self.order.len(),
-            order,
+            dense: self.dense && order.len() == self.len(),
+            order: RowOrder::Keys(order),
             extras,
             metas: self.metas.of_entries(kept.into_iter()),
             memory: self

@@ -1,12 +1,13 @@
 //! The compact storage: rows of 24 bytes, with names, devices and shapes kept once.
 
-use super::chunk::{Chunk, Row, SLOT_BITS};
+use super::chunk::{Chunk, Row};
 use super::entry_view::EntryView;
 use super::hash::FastHash;
 use super::interner::Signature;
 use super::memory::{MemoryEvent, StoredMemoryEvent};
 use super::meta::MetaTable;
 use super::pause::Pause;
+use super::row_order::{ChunkThreads, RowOrder, locate};
 use super::runtime_call::{Launch, NONE, RuntimeCall, StoredCalls, StoredTarget};
 use super::signature::Parts;
 use super::stored_entry::StoredEntry;
@@ -17,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 pub(crate) use trace_core::__engine::rows::Thread;
 
-/// A trace in compact form: 28 bytes per entry, and each distinct name, device and set of shapes once.
+/// A trace in compact form: 24 to 28 bytes per entry, and each distinct name, device and set of shapes once.
 ///
 /// Use it for long traces: sessions and readers make one, and it scales to tens of millions of entries. It
 /// returns the same [`EntryView`] as a
@@ -30,7 +31,7 @@ pub struct TraceStore {
     pub(super) threads: Vec<Thread>,
     pub(super) chunks: Vec<StoredChunk>,
     /// The keys of the rows, in the order in which ops began.
-    pub(super) order: Vec<u32>,
+    pub(super) order: RowOrder,
     pub(super) extras: HashMap<u32, Extra, FastHash>,
     pub(super) metas: MetaTable,
     pub(super) memory: Vec<StoredMemoryEvent>,
@@ -43,11 +44,11 @@ pub struct TraceStore {
     pub(super) steps: Vec<TraceStep>,
 }
 
-/// The rows of one thread, or a part of them.
+/// Rows of one or several threads.
 #[derive(Debug, Clone)]
 pub(super) struct StoredChunk {
     pub(super) rows: Arc<Chunk>,
-    pub(super) thread: u32,
+    pub(super) threads: ChunkThreads,
 }
 
 /// Fields that few entries have, and values that do not fit in a row.
@@ -76,7 +77,7 @@ impl TraceStore {
 
     /// True if there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.len() == 0
     }
 
     /// The number of distinct combinations of op, kind, device and tensors. Signatures are numbered from 0.
@@ -88,10 +89,10 @@ impl TraceStore {
     pub fn heap_bytes(&self) -> usize {
         self.chunks
             .iter()
-            .map(|chunk| Chunk::bytes(chunk.rows.capacity()))
+            .map(|chunk| Chunk::bytes(chunk.rows.capacity()) + chunk.threads.heap_bytes())
             .sum::<usize>()
             + self.chunks.capacity() * size_of::<StoredChunk>()
-            + self.order.capacity() * size_of::<u32>()
+            + self.order.heap_bytes()
             + self.words.capacity() * size_of::<usize>()
             + self.signatures.capacity() * size_of::<Signature>()
             + self
@@ -166,14 +167,13 @@ impl TraceStore {
 
     #[inline]
     fn row(&self, index: usize) -> (Row, u32) {
-        let key = self.order[index];
-        let chunk = &self.chunks[(key >> SLOT_BITS) as usize];
-        let slot = (key & ((1 << SLOT_BITS) - 1)) as usize;
+        let (chunk, slot) = locate(self.order.key(index));
+        let chunk = &self.chunks[chunk];
         let row = chunk
             .rows
             .row(slot)
             .expect("the order names rows that exist");
-        (row, chunk.thread)
+        (row, chunk.threads.at(slot))
     }
 
     pub(super) fn string(&self, id: u32) -> &str {

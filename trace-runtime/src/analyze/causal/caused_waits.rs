@@ -5,7 +5,8 @@ use super::wait_cause::OpNames;
 use crate::analyze::intervals::add_ns;
 use crate::analyze::step_of::StepsByRank;
 use crate::model::TraceView;
-use std::collections::{BTreeMap, HashMap};
+use crate::model::hash::FastMap;
+use std::collections::BTreeMap;
 
 /// The waiting of other ranks that one rank caused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +30,8 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         let mut names = OpNames::default();
         let causes = self.causes(&rows, &mut names);
         let (steps, by_rank) = (self.trace.steps(), StepsByRank::of(self.trace));
-        let mut by_op: BTreeMap<u32, HashMap<u32, u64>> = BTreeMap::new();
-        let mut by_step: HashMap<u32, HashMap<u64, u64>> = HashMap::new();
+        let mut by_op: BTreeMap<u32, FastMap<u32, u64>> = BTreeMap::new();
+        let mut by_step: FastMap<u32, FastMap<u64, u64>> = FastMap::default();
         for (wait, causes) in self.rank_waits.iter().zip(&causes) {
             let end = self.waits[wait.wait as usize].end;
             let step = by_rank.at(Some(self.rank_of(wait.entry)), end.saturating_sub(1));
@@ -45,7 +46,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         let mut found: Vec<CausedWaits> = by_op
             .into_iter()
             .filter_map(|(rank, ops)| {
-                let largest = |of: &HashMap<u64, u64>| {
+                let largest = |of: &FastMap<u64, u64>| {
                     let most = of
                         .iter()
                         .max_by_key(|one| (one.1, std::cmp::Reverse(one.0)));

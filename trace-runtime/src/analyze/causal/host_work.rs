@@ -9,8 +9,9 @@ use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
 use crate::analyze::intervals::{Intervals, add_ns};
 use crate::model::TraceView;
+use crate::model::hash::FastMap;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 /// A wait of a host thread for a device.
 #[derive(Debug, Clone, Copy)]
@@ -124,9 +125,9 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     }
 
     /// For each entry on the host that only waited during a part of its own time, the length of that part.
-    pub(crate) fn waiting_ns(&self) -> HashMap<u32, u64> {
+    pub(crate) fn waiting_ns(&self) -> FastMap<u32, u64> {
         let entries = self.trace.entry_count();
-        let mut waiting: HashMap<u32, u64> = HashMap::new();
+        let mut waiting: FastMap<u32, u64> = FastMap::default();
         for (lane, pieces) in self.lanes.all.iter().zip(&self.pieces) {
             if lane.kind == LaneKind::Device {
                 continue;

@@ -2,6 +2,7 @@
 
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
+use crate::model::hash::FastMap;
 use crate::model::{EntryView, PauseKind, TraceView};
 use std::collections::{HashMap, HashSet};
 
@@ -57,7 +58,7 @@ pub(super) struct Lanes<'a> {
     pub(super) all: Vec<Lane<'a>>,
     /// By entry; [`NONE`] for entries without a start and for rows that repeat the time of others.
     of_entry: Vec<u32>,
-    by_thread: HashMap<(Option<u32>, Option<u64>), u32>,
+    by_thread: FastMap<(Option<u32>, Option<u64>), u32>,
     /// The lanes of devices that ops with the option `sync` waited for, by rank and device.
     synchronised: HashMap<(Option<u32>, Option<&'a str>), u32>,
     /// Number of ranks.
@@ -72,7 +73,7 @@ impl<'a> Lanes<'a> {
         let mut lanes = Lanes {
             all: Vec::new(),
             of_entry: Vec::with_capacity(trace.entry_count()),
-            by_thread: HashMap::new(),
+            by_thread: FastMap::default(),
             synchronised: HashMap::new(),
             ranks: 0,
         };

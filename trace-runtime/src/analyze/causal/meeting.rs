@@ -9,7 +9,8 @@ use crate::analyze::collective_calls::{
 };
 use crate::model::TraceView;
 use crate::model::collective_keys::{ROOT, TAG};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use crate::model::hash::FastMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sends or receives, each with its sequence number and entry.
 type Halves = Vec<(Option<u64>, u32)>;
@@ -128,7 +129,7 @@ impl Meetings {
         parts: &[Participant<'a>],
         times: Times,
     ) {
-        let mut sides: HashMap<&str, Option<Side>> = HashMap::new();
+        let mut sides: FastMap<&str, Option<Side>> = FastMap::default();
         let halves: Vec<Half<'_>> = sends_and_receives(parts)
             .filter_map(|part| {
                 let name = part.name();
@@ -144,7 +145,7 @@ impl Meetings {
             return;
         }
         // By sender, receiver, group and tag: the sends and the receives, in order.
-        let mut pairs: HashMap<(u32, u32, &str, &str), [Halves; 2]> = HashMap::new();
+        let mut pairs: FastMap<(u32, u32, &str, &str), [Halves; 2]> = FastMap::default();
         let mut unnamed: BTreeMap<String, BTreeMap<u32, [Vec<u32>; 2]>> = BTreeMap::new();
         for one in &halves {
             let mut others = ranks.iter().copied().filter(|&rank| rank != one.rank);
@@ -192,7 +193,7 @@ impl Meetings {
     /// Matches messages of one sender and receiver by their sequence numbers.
     fn by_number(&mut self, sends: &mut [(Option<u64>, u32)], receives: &mut [(Option<u64>, u32)]) {
         sends.sort_unstable();
-        let receives: HashMap<Option<u64>, u32> = receives.iter().copied().collect();
+        let receives: FastMap<Option<u64>, u32> = receives.iter().copied().collect();
         let mut matched = 0;
         for (number, send) in sends.iter() {
             if let Some(&receive) = receives.get(number) {
@@ -253,14 +254,9 @@ fn message(send: u32, receive: u32) -> Meeting {
 
 /// The ranks of a trace.
 fn ranks_in<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<u32> {
-    let mut ranks = BTreeSet::new();
-    let mut seen = HashSet::new();
-    for rank in trace.views().filter_map(|view| view.rank()) {
-        if seen.insert(rank) {
-            ranks.insert(rank);
-        }
-    }
-    ranks
+    let ranks = trace.views().filter_map(|view| view.rank());
+    let ranks: FastMap<u32, ()> = ranks.map(|rank| (rank, ())).collect();
+    ranks.into_keys().collect()
 }
 
 /// The median over calls of how far apart both sides are: at their starts or at their ends, whichever is nearer.

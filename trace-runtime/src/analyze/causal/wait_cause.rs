@@ -11,8 +11,9 @@ use super::wait_state::Blame;
 use crate::analyze::forest::NONE;
 use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
+use crate::model::hash::FastMap;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// The name for the time of a late rank between its ops.
 const OUTSIDE: &str = "outside of ops";
@@ -35,7 +36,9 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         let mut causes: Vec<Vec<Cause>> = vec![Vec::new(); self.rank_waits.len()];
         // The waits of the model are numbered differently: those between ranks come last.
         let first = self.rank_waits.first().map_or(NONE, |wait| wait.wait);
-        let mut late_profile = (None, HashMap::new());
+        // The maps are used again for each wait.
+        let mut late_profile = (None, FastMap::default());
+        let mut own = FastMap::default();
         for number in order {
             let wait = &self.rank_waits[number as usize];
             let (rank, late) = (self.rank_of(wait.entry), self.rank_of(wait.late));
@@ -49,12 +52,12 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
             };
             let late_key = (late, since.1, start_of(wait.late));
             if late_profile.0 != Some(late_key) {
-                late_profile = (
-                    Some(late_key),
-                    self.profile(late_row, late_key.1, late_key.2, names),
-                );
+                let (key, times) = &mut late_profile;
+                *key = Some(late_key);
+                self.profile(late_row, (late_key.1, late_key.2), names, times);
             }
-            let own = self.profile(own_row, since.0, start_of(wait.entry), names);
+            let until = start_of(wait.entry);
+            self.profile(own_row, (since.0, until), names, &mut own);
             let mut excess: Vec<(Did, u64)> = late_profile
                 .1
                 .iter()
@@ -99,9 +102,15 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         causes
     }
 
-    /// The time of each activity of a rank between two moments.
-    fn profile(&self, row: &[Piece], from: i64, to: i64, names: &mut OpNames) -> HashMap<Did, u64> {
-        let mut times = HashMap::new();
+    /// Replaces `times` by the time of each activity of a rank between two moments.
+    fn profile(
+        &self,
+        row: &[Piece],
+        (from, to): (i64, i64),
+        names: &mut OpNames,
+        times: &mut FastMap<Did, u64>,
+    ) {
+        times.clear();
         let mut outside = to.saturating_sub(from).max(0).unsigned_abs();
         let first = row.partition_point(|piece| piece.end <= from);
         for piece in row[first..].iter().take_while(|piece| piece.start < to) {
@@ -112,7 +121,6 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         if outside > 0 {
             add_ns(times.entry(Did::Nothing).or_default(), outside);
         }
-        times
     }
 
     fn did(&self, piece: &Piece, names: &mut OpNames) -> Did {
@@ -141,7 +149,7 @@ enum Did {
 #[derive(Debug, Default)]
 pub(super) struct OpNames {
     by_signature: Vec<u32>,
-    by_name: HashMap<String, u32>,
+    by_name: FastMap<String, u32>,
     names: Vec<String>,
 }
 

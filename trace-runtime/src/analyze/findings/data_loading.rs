@@ -5,6 +5,7 @@ use super::super::nesting::parent_index;
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind};
 use crate::analyze::intervals::SaturatingSum as _;
+use crate::model::hash::FastHash;
 use crate::model::{OpKind, TraceView};
 use crate::units::percent;
 use std::collections::HashSet;
@@ -47,7 +48,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
 #[derive(Debug)]
 pub(crate) struct Loaders<'a, T: ?Sized> {
     trace: &'a T,
-    names: HashSet<&'a str>,
+    names: HashSet<&'a str, FastHash>,
 }
 
 impl<'a, T: TraceView + ?Sized> Loaders<'a, T> {
