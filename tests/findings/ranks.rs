@@ -133,7 +133,7 @@ fn pipeline(computing: [u64; 2]) -> TraceStore {
     }
     let mut trace = builder.finish();
     for rank in 0..4u32 {
-        trace.insert_metadata(&format!("rank.{rank}.stage"), (rank / 2).to_string());
+        trace.insert_metadata(format!("rank.{rank}.stage"), (rank / 2).to_string());
     }
     trace
 }
