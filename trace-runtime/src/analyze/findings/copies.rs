@@ -59,14 +59,14 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut finding = facts.finding(FindingKind::Copies, first, cost_ns, section);
-    if !facts.has_accelerators() {
-        ON_HOST.clone_into(&mut finding.advice);
-    } else {
+    if facts.has_accelerators() {
         let all = ops.iter().map(|op| op.1).saturating_sum();
         let stays = ops.iter().filter(|op| stays_on_device(op.0));
         if stays.map(|op| op.1).saturating_sum() > all / 2 {
             ON_DEVICE.clone_into(&mut finding.advice);
         }
+    } else {
+        ON_HOST.clone_into(&mut finding.advice);
     }
     finding.parts = ops
         .iter()
