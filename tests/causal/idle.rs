@@ -76,6 +76,28 @@ fn an_idle_device_names_the_host_op_that_ran() {
 }
 
 #[test]
+fn a_delay_that_no_launch_takes_has_an_unknown_reason() {
+    let late = |start: i64| {
+        let mut run = Run::new();
+        run.op("step", 0, 60);
+        let first = run.call("cudaLaunchKernel", 0, 10);
+        run.kernel("a", 7, 12, 20, first);
+        let second = run.call("cudaLaunchKernel", 25, 30);
+        run.kernel("b", 7, start, start + 10, second);
+        let trace = run.finish();
+        let device = idle(&trace).remove(0);
+        [
+            IdleClass::NothingLaunched,
+            IdleClass::LaunchDelay,
+            IdleClass::HeldUp,
+        ]
+        .map(|class| device.of(class))
+    };
+    assert_eq!(late(2_000_030), [5, 5, 2_000_000]);
+    assert_eq!(late(900_030), [5, 900_005, 0]);
+}
+
+#[test]
 fn work_without_a_launch_has_an_unknown_cause() {
     let mut run = Run::new();
     run.op("step", 0, 100);

@@ -1,5 +1,6 @@
 //! Each rule of the findings on the smallest trace that shows it, and on one that does not.
 
+mod advice;
 mod ahead;
 mod devices;
 mod host;

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 ///
 /// The idle time before a piece of work is divided at the moments of its launch: before the launch call began
 /// nothing had been launched; during the call, and from its end to the start of the work, the work was launched
-/// but late, unless an event of another stream kept it waiting.
+/// but late, unless an event of another stream kept it waiting. A launch takes microseconds: if the device does nothing
+/// for more than a millisecond after the call, something held the work up that the trace does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum IdleClass {
@@ -21,6 +22,8 @@ pub enum IdleClass {
     NothingLaunched,
     /// The work had been launched and had not begun.
     LaunchDelay,
+    /// The work had been launched and did not begin for longer than a launch takes; the trace does not have the cause.
+    HeldUp,
     /// The work waited for an event of another stream, or for a copy.
     OtherStream,
     /// The work waited for communication, or the host communicated before it launched.
@@ -33,9 +36,10 @@ pub enum IdleClass {
 
 impl IdleClass {
     /// All classes, in the order in which reports show them.
-    pub const ALL: [IdleClass; 6] = [
+    pub const ALL: [IdleClass; 7] = [
         IdleClass::NothingLaunched,
         IdleClass::LaunchDelay,
+        IdleClass::HeldUp,
         IdleClass::OtherStream,
         IdleClass::Communication,
         IdleClass::SlowerRank,
@@ -47,6 +51,7 @@ impl IdleClass {
         match self {
             IdleClass::NothingLaunched => "nothing launched",
             IdleClass::LaunchDelay => "launch delay",
+            IdleClass::HeldUp => "held up for an unknown reason",
             IdleClass::OtherStream => "waiting for another stream",
             IdleClass::Communication => "waiting for communication",
             IdleClass::SlowerRank => "waiting for a slower rank",

@@ -12,6 +12,9 @@ use crate::model::TraceView;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+/// The longest time from a launch call to the start of its work that counts as the delay of the launch.
+const LONGEST_DELAY_NS: u64 = 1_000_000;
+
 /// The times at which a device or a stream was busy, and the entries that ended its gaps.
 #[derive(Debug, Default)]
 pub(super) struct Device {
@@ -231,7 +234,16 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             self.on_stream(wait.source, launched, until);
             at = until;
         }
-        self.add(IdleClass::LaunchDelay, at, end, NO_NAME);
+        let called = launch.end.clamp(at, end);
+        self.add(IdleClass::LaunchDelay, at, called, NO_NAME);
+        // A stream may also wait for a device that is busy with other streams.
+        let is_device = self.times.is_some();
+        let class = if is_device && end.abs_diff(called) > LONGEST_DELAY_NS {
+            IdleClass::HeldUp
+        } else {
+            IdleClass::LaunchDelay
+        };
+        self.add(class, called, end, NO_NAME);
     }
 
     /// Time in which the host thread did something other than launching.

@@ -12,6 +12,9 @@ const LEAST: f64 = 0.03;
 /// The advice if nothing is copied between a host and a device.
 const ON_HOST: &str = "write results in place or into outputs that exist, keep tensors in the layout that the next op needs";
 
+/// The advice if most copies are from a device to the same device.
+const ON_DEVICE: &str = "write results to where the next kernel reads them, avoid layout changes, and combine small copies";
+
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let (cost_ns, ops, section) = if facts.has_accelerators() {
         let accelerators = || {
@@ -56,7 +59,13 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut finding = facts.finding(FindingKind::Copies, first, cost_ns, section);
-    if !facts.has_accelerators() {
+    if facts.has_accelerators() {
+        let all = ops.iter().map(|op| op.1).saturating_sum();
+        let stays = ops.iter().filter(|op| stays_on_device(op.0));
+        if stays.map(|op| op.1).saturating_sum() > all / 2 {
+            ON_DEVICE.clone_into(&mut finding.advice);
+        }
+    } else {
         ON_HOST.clone_into(&mut finding.advice);
     }
     finding.parts = ops
@@ -70,4 +79,9 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         facts.name(first)
     );
     vec![finding]
+}
+
+/// True for a copy that does not leave its device (`Memcpy DtoD (Device -> Device)`).
+fn stays_on_device(copy: &str) -> bool {
+    copy.contains("DtoD") || copy.contains("Device -> Device")
 }
