@@ -1,10 +1,13 @@
 //! A fast hash for the maps that are read or written once per entry or event.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// A map with a fast hash.
 pub(crate) type FastMap<K, V> = HashMap<K, V, FastHash>;
+
+/// A set with a fast hash.
+pub(crate) type FastSet<K> = HashSet<K, FastHash>;
 
 /// Hashes sixteen bytes per round. The seeds are random per map, so that a file cannot be made with
 /// names that collide.

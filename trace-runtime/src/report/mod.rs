@@ -38,7 +38,7 @@ use crate::analyze::{
     roofline, step_table_in, too_short_to_trust,
 };
 use crate::csv_text::op_csv;
-use crate::model::hash::FastMap;
+use crate::model::hash::FastSet;
 use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata as keys;
 use crate::model::{RecordedExecutionTrace, TraceStore, TraceView};
@@ -373,17 +373,17 @@ fn rank_steps<T: TraceView + ?Sized>(
 
 /// The threads of a trace, each with its rank.
 fn threads_of<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<(Option<u32>, Option<u64>)> {
-    let mut seen: FastMap<(Option<u32>, Option<u64>), ()> = FastMap::default();
+    let mut seen: FastSet<(Option<u32>, Option<u64>)> = FastSet::default();
     let mut last = None;
     for view in trace.views() {
         // Entries of a thread mostly come together.
         let thread = (view.rank(), view.thread());
         if last != Some(thread) {
-            seen.insert(thread, ());
+            seen.insert(thread);
             last = Some(thread);
         }
     }
-    seen.into_keys().collect()
+    seen.into_iter().collect()
 }
 
 /// The same with fewer points in the curves.

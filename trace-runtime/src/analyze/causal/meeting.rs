@@ -9,7 +9,7 @@ use crate::analyze::collective_calls::{
 };
 use crate::model::TraceView;
 use crate::model::collective_keys::{ROOT, TAG};
-use crate::model::hash::FastMap;
+use crate::model::hash::{FastMap, FastSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sends or receives, each with its sequence number and entry.
@@ -255,8 +255,8 @@ fn message(send: u32, receive: u32) -> Meeting {
 /// The ranks of a trace.
 fn ranks_in<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<u32> {
     let ranks = trace.views().filter_map(|view| view.rank());
-    let ranks: FastMap<u32, ()> = ranks.map(|rank| (rank, ())).collect();
-    ranks.into_keys().collect()
+    let ranks: FastSet<u32> = ranks.collect();
+    ranks.into_iter().collect()
 }
 
 /// The median over calls of how far apart both sides are: at their starts or at their ends, whichever is nearer.
