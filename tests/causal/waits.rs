@@ -3,6 +3,7 @@
 use crate::run::{self, Run};
 use crate::{causes, host, idle, named, ops_on_path};
 use trace_runtime::analyze::CausalModel;
+use trace_runtime::{TraceStore, read};
 
 #[test]
 fn a_synchronisation_is_waiting_and_the_kernel_is_the_path() {
@@ -193,4 +194,47 @@ fn a_stream_waits_for_the_event_of_another() {
         assert_eq!(causes(device), [("launch delay", 5)]);
         assert_eq!((device.busy_ns, device.idle_ns), (190, 5));
     }
+}
+
+/// A step of 1000 in which a kernel runs from 15 to 995, with an op at its start and another at its end.
+fn waits_outside_of_ops(synchronises: bool) -> TraceStore {
+    let sync = if synchronises {
+        r#"{"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1, "ts": 998,
+            "dur": 1, "args": {"correlation": 9}},"#
+    } else {
+        ""
+    };
+    let text = format!(
+        r#"[
+  {{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 1000}},
+  {{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5, "dur": 10}},
+  {{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 7, "dur": 5,
+    "args": {{"correlation": 7}}}},
+  {{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 15, "dur": 980,
+    "args": {{"device": 0, "stream": 7, "correlation": 7}}}},
+  {sync}
+  {{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 999, "dur": 1}}
+]"#
+    );
+    read::from_slice(text.as_bytes()).unwrap()
+}
+
+#[test]
+fn time_outside_of_ops_is_not_work_where_it_may_be_a_wait_that_is_not_traced() {
+    let trace = waits_outside_of_ops(false);
+    let model = CausalModel::new(&trace);
+    let path = model.critical_path();
+    // The launch and what comes before it, and the kernel; the host after it is a second chain.
+    assert_eq!((path.device_ns, path.host_ns), (980_000, 12_000));
+    let note = "while a device is busy, time of the host outside of ops does not count as work";
+    assert!(
+        model.missing().iter().any(|one| one.contains(note)),
+        "{:?}",
+        model.missing()
+    );
+    // A trace that has synchronisations shows every wait.
+    let trace = waits_outside_of_ops(true);
+    let model = CausalModel::new(&trace);
+    assert!(model.missing().is_empty(), "{:?}", model.missing());
+    assert!(model.critical_path().host_ns > 900_000);
 }

@@ -143,8 +143,8 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
 pub(super) fn host_runs_ahead(overrun_ns: u64) -> Option<String> {
     (overrun_ns > 0).then(|| {
         format!(
-            "the host runs ahead: devices work on the steps for {} after their end on the host; shares of findings \
-             include that time, step lengths do not",
+            "the host runs ahead: devices work on steps for {} after their end on the host; findings refer to steps with \
+             that work, the table of steps to their times on the host",
             prose(&duration(overrun_ns))
         )
     })

@@ -1,6 +1,7 @@
 //! Waiting between ranks by the rank that caused it.
 
 use super::CausalModel;
+use super::rank::WaitClass;
 use super::wait_cause::OpNames;
 use crate::analyze::intervals::add_ns;
 use crate::analyze::step_of::StepsByRank;
@@ -14,6 +15,8 @@ pub(crate) struct CausedWaits {
     pub(crate) rank: u32,
     /// Added up over the ranks that waited.
     pub(crate) ns: u64,
+    /// The part of it at sends and receives.
+    pub(crate) message_ns: u64,
     /// The op that caused most of it, and the time that it caused.
     pub(crate) op: (String, u64),
     /// The number of the step with most of it, and the time in that step.
@@ -32,10 +35,15 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         let (steps, by_rank) = (self.trace.steps(), StepsByRank::of(self.trace));
         let mut by_op: BTreeMap<u32, FastMap<u32, u64>> = BTreeMap::new();
         let mut by_step: FastMap<u32, FastMap<u64, u64>> = FastMap::default();
+        let mut messages: FastMap<u32, u64> = FastMap::default();
         for (wait, causes) in self.rank_waits.iter().zip(&causes) {
             let end = self.waits[wait.wait as usize].end;
             let step = by_rank.at(Some(self.rank_of(wait.entry)), end.saturating_sub(1));
+            let is_message = matches!(wait.class, WaitClass::LateSender | WaitClass::LateReceiver);
             for &(rank, op, ns) in causes {
+                if is_message {
+                    add_ns(messages.entry(rank).or_default(), ns);
+                }
                 add_ns(by_op.entry(rank).or_default().entry(op).or_default(), ns);
                 if let Some(step) = step.and_then(|step| steps.get(step)) {
                     let of_rank = by_step.entry(rank).or_default();
@@ -58,6 +66,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
                 Some(CausedWaits {
                     rank,
                     ns: ops.values().fold(0, |sum, &ns| sum.saturating_add(ns)),
+                    message_ns: messages.get(&rank).copied().unwrap_or(0),
                     op: (names.name(op), ns),
                     step: by_step.get(&rank).and_then(largest),
                 })

@@ -147,7 +147,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         let (rank_edges, edge_lanes) = (found.edges.len(), found.lanes);
         let rank_waits = rank::meetings(trace, &lanes, &meetings, &mut found);
         wait::mark(&mut pieces, &found.waits);
-        piece::fill_steps(&mut pieces, &lanes, trace.steps());
+        piece::fill_steps(&mut pieces, &lanes, trace.steps(), calls.synchronise());
         for lane in &mut pieces {
             lane.shrink_to_fit();
         }
@@ -204,6 +204,12 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         } else if !self.calls.synchronise() {
             missing.push(
                 "the trace has no synchronisation calls: waits of the host for devices are not known"
+                    .to_owned(),
+            );
+        }
+        if !self.calls.synchronise() && !self.trace.steps().is_empty() {
+            missing.push(
+                "while a device is busy, time of the host outside of ops does not count as work: it may be a wait"
                     .to_owned(),
             );
         }

@@ -1,9 +1,11 @@
 //! Pieces: the innermost op of each lane at each moment.
 
-use super::lane::Lanes;
+use super::lane::{Lane, LaneKind, Lanes};
 use crate::analyze::forest::NONE;
+use crate::analyze::intervals::Intervals;
 use crate::analyze::own_time::TaskTimes;
 use crate::model::{TraceStep, TraceView};
+use std::collections::BTreeMap;
 
 /// A time in which one op or call was the innermost on a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,23 +153,34 @@ fn push_piece(done: &mut Vec<Piece>, start: i64, end: i64, node: u32) {
 
 /// Fills the gaps between the pieces of the thread that marked a step, within the step: what runs there is not
 /// traced, but the thread is at work on the step.
-pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[TraceStep]) {
-    let mut spans: Vec<(u32, i64, i64)> = steps
-        .iter()
-        .filter(|step| step.thread.is_some())
-        .filter_map(|step| {
-            let lane = lanes.of_thread(step.rank, step.thread)?;
-            Some((lane, step.start_ns, step.end_ns))
-        })
-        .collect();
-    spans.sort_unstable();
-    for steps in spans.chunk_by(|a, b| a.0 == b.0) {
-        let lane = steps[0].0 as usize;
-        let known = std::mem::take(&mut pieces[lane]);
+///
+/// If the trace has no synchronisations (`synchronise` is false), the thread may instead wait for a device of its rank
+/// while that is busy: those parts of the gaps are left empty.
+pub(super) fn fill_steps(
+    pieces: &mut [Vec<Piece>],
+    lanes: &Lanes<'_>,
+    steps: &[TraceStep],
+    synchronise: bool,
+) {
+    let mut by_lane: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
+    for step in steps.iter().filter(|step| step.thread.is_some()) {
+        if let Some(lane) = lanes.of_thread(step.rank, step.thread) {
+            let spans = by_lane.entry(lane).or_default();
+            spans.push((step.start_ns, step.end_ns));
+        }
+    }
+    for (lane, steps) in by_lane {
+        let mut at_work: Intervals = steps.into_iter().collect();
+        if !synchronise {
+            let rank = lanes.all[lane as usize].rank;
+            at_work = at_work.difference(&busy_devices(pieces, lanes, rank));
+        }
+        let spans = at_work.as_slice();
+        let known = std::mem::take(&mut pieces[lane as usize]);
         // Most ops have a gap before them: a list that grows would take twice the memory.
         let gaps = known.windows(2).filter(|two| two[0].end < two[1].start);
-        let mut filled = Vec::with_capacity(known.len() + gaps.count() + 2 * steps.len());
-        let mut next = steps.iter().copied().peekable();
+        let mut filled = Vec::with_capacity(known.len() + gaps.count() + 2 * spans.len());
+        let mut next = spans.iter().copied().peekable();
         let mut at = i64::MIN;
         for piece in known {
             fill_until(&mut filled, &mut next, at, piece.start);
@@ -175,18 +188,31 @@ pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[
             filled.push(piece);
         }
         fill_until(&mut filled, &mut next, at, i64::MAX);
-        pieces[lane] = filled;
+        pieces[lane as usize] = filled;
     }
+}
+
+/// The time in which at least one stream of a rank is busy.
+fn busy_devices(pieces: &[Vec<Piece>], lanes: &Lanes<'_>, rank: Option<u32>) -> Intervals {
+    let is_stream = |lane: &Lane<'_>| {
+        lane.kind == LaneKind::Device && lane.thread.is_some() && lane.rank == rank
+    };
+    let streams = pieces
+        .iter()
+        .zip(&lanes.all)
+        .filter(|(_, lane)| is_stream(lane));
+    let pieces = streams.flat_map(|(pieces, _)| pieces);
+    pieces.map(|piece| (piece.start, piece.end)).collect()
 }
 
 /// Fills a gap as far as steps cover it.
 fn fill_until(
     filled: &mut Vec<Piece>,
-    steps: &mut std::iter::Peekable<impl Iterator<Item = (u32, i64, i64)>>,
+    steps: &mut std::iter::Peekable<impl Iterator<Item = (i64, i64)>>,
     mut at: i64,
     until: i64,
 ) {
-    while let Some(&(_, start, end)) = steps.peek().filter(|step| step.1 < until) {
+    while let Some(&(start, end)) = steps.peek().filter(|step| step.0 < until) {
         let (from, to) = (start.max(at), end.min(until));
         if from < to {
             push_piece(filled, from, to, NONE);

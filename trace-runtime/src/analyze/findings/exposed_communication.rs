@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
-use super::straggler::{Straggler, straggler};
+use super::straggler::straggler;
 use crate::analyze::communication::CommunicationRule;
 use crate::analyze::device_activity::DeviceSets;
 use crate::analyze::device_time::is_accelerator;
@@ -11,9 +11,18 @@ use crate::model::TraceView;
 use crate::model::collective_keys::COLLECTIVE;
 use crate::units::percent;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.02;
+
+/// What to try where ranks wait for messages of each other.
+const MESSAGES: &str = "more and smaller microbatches, or a schedule with shorter bubbles; send results as soon as they are \
+     ready";
+
+/// What to try where ranks are late in turns.
+const IN_TURNS: &str = "balance the work of the ranks in each step (lengths of sequences, sizes of batches, input), or let \
+     them meet less often";
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let on_host: Vec<(String, u64)>;
@@ -31,7 +40,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let Some((first, _)) = ops.first() else {
         return Vec::new();
     };
-    let waiting = straggler(facts).map_or(0, |Straggler { cost_ns, .. }| cost_ns);
+    let straggler = straggler(facts);
+    let waiting = straggler.as_ref().map_or(0, |one| one.cost_ns);
     // The finding about stragglers has the time in which a rank waits for a slower one.
     let cost_ns = all.saturating_sub(waiting);
     if facts.share(cost_ns) < LEAST {
@@ -40,20 +50,70 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let kind = FindingKind::ExposedCommunication;
     let mut finding = facts.finding(kind, first, cost_ns, section);
     finding.parts = ops.iter().map(|(name, ns)| facts.part(name, *ns)).collect();
-    let recorded = facts.exposed.collectives.get(first).map(String::as_str);
-    let what = match collective_in(first).or_else(|| collective_in(recorded?).or(recorded)) {
-        // A name that is hardly longer than the collective is shown as it is.
-        Some(collective) if first.len() > collective.len() + 1 => {
-            format!("{collective} ({})", facts.name(first))
-        }
-        _ => facts.name(first),
-    };
-    let what = match ops.len() {
-        1 => what,
-        _ => format!("communication, mostly {what}"),
-    };
-    finding.sentence = format!("{} of the time is exposed {what}", percent(finding.share));
+    finding.sentence = format!(
+        "{} of the time is exposed {}",
+        percent(finding.share),
+        what(facts, ops)
+    );
+    if straggler.is_none()
+        && let Some(mutual) = mutual_waiting(facts, cost_ns)
+    {
+        let share = percent(facts.share(mutual.ns));
+        let (text, advice) = if mutual.at_messages {
+            ("the other side of a message", MESSAGES)
+        } else {
+            ("other ranks, none of them always the last", IN_TURNS)
+        };
+        let _ = write!(finding.sentence, "; {share} is waiting for {text}");
+        advice.clone_into(&mut finding.advice);
+    }
     vec![finding]
+}
+
+/// The communication in a few words: its collective if all of it is of one, and the longest op.
+fn what(facts: &Facts<'_>, ops: &[(String, u64)]) -> String {
+    let collective = |name: &str| {
+        let recorded = facts.exposed.collectives.get(name).map(String::as_str);
+        let found = collective_in(name).or_else(|| collective_in(recorded?));
+        found.map_or_else(|| recorded.map(str::to_owned), |one| Some(one.to_owned()))
+    };
+    let Some((first, _)) = ops.first() else {
+        return String::new();
+    };
+    let name = facts.name(first);
+    // A name that is hardly longer than the collective is shown as it is.
+    let of_first = collective(first).filter(|one| first.len() > one.len() + 1);
+    let same = |op: &(String, u64)| of_first.is_some() && collective(&op.0) == of_first;
+    match (of_first.clone(), ops.len()) {
+        (Some(collective), 1) => format!("{collective} ({name})"),
+        (None, 1) => name,
+        (Some(collective), _) if ops.iter().all(same) => format!("{collective}, mostly {name}"),
+        (Some(collective), _) => format!("communication, mostly {collective} ({name})"),
+        (None, _) => format!("communication, mostly {name}"),
+    }
+}
+
+/// Waiting of ranks for each other.
+struct MutualWaiting {
+    /// The mean over ranks.
+    ns: u64,
+    at_messages: bool,
+}
+
+/// The waiting of ranks for each other, if it is at least half of the cost of communication.
+fn mutual_waiting(facts: &Facts<'_>, cost_ns: u64) -> Option<MutualWaiting> {
+    let all = facts.caused.iter().map(|one| one.ns).saturating_sum();
+    let at_messages = facts
+        .caused
+        .iter()
+        .map(|one| one.message_ns)
+        .saturating_sum();
+    // Communication that overlaps with computation waits too.
+    let ns = mean(all, facts.windows.len()).min(cost_ns);
+    (ns > cost_ns / 2).then_some(MutualWaiting {
+        ns,
+        at_messages: at_messages > all / 2,
+    })
 }
 
 /// Communication on accelerators outside the computation of its rank; times are means over ranks.
@@ -136,9 +196,10 @@ fn collective_in(name: &str) -> Option<&'static str> {
         "ReduceScatter",
         "AllToAll",
         "Broadcast",
+        "CollectivePermute",
         "SendRecv",
     ];
-    let plain: String = name.chars().filter(|c| *c != '_').collect();
+    let plain: String = name.chars().filter(|c| !matches!(c, '_' | '-')).collect();
     let lower = plain.to_ascii_lowercase();
     names
         .into_iter()

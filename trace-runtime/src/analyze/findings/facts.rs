@@ -105,15 +105,17 @@ impl HostTimes {
         let loaders = Loaders::of(trace);
         let (idle, host_ops) = idle_times(model, devices, &windows.by_rank, times, &loaders);
         let stages = stages(trace, &windows.by_rank);
+        let caused = model.caused_waits();
+        let is_pipeline = !stages.is_empty() || caused.iter().any(|one| one.message_ns > 0);
         HostTimes {
             run_dry: run_dry_ns(&model.device_waits(), &idle),
             allocating: allocating_ns(trace, &idle),
-            caused: model.caused_waits(),
-            rank_work: if stages.is_empty() {
-                BTreeMap::new()
-            } else {
+            rank_work: if is_pipeline {
                 model.rank_work()
+            } else {
+                BTreeMap::new()
             },
+            caused,
             stages,
             idle,
             host_ops,

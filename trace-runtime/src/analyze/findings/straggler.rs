@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAST: f64 = 0.03;
 /// Fewer steps do not show what is usual.
 const LEAST_STEPS: usize = 3;
-/// Each rank of a slow stage works at least this many times as long as the mean of the other stages.
+/// Each rank of a slow stage works at least this many times as long as the mean of the other stages; so does a slow rank
+/// that the others wait for at messages.
 const LONGER_STAGE: f64 = 1.05;
 /// A rank that caused more than this share of its waiting in one step was slow once.
 const ONE_STEP: f64 = 0.7;
@@ -74,8 +75,8 @@ fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
             return Some(stage);
         }
         let last = last_to_arrive(facts);
-        if ns.saturating_mul(2) > total && last.as_ref().is_none_or(|last| last.rank != first.rank)
-        {
+        let is_last = last.as_ref().is_some_and(|last| last.rank == first.rank);
+        if ns.saturating_mul(2) > total && !is_last && !only_passes_on(facts, first) {
             return Some(causer(facts, first, ns));
         }
     }
@@ -128,6 +129,21 @@ fn caused_more_than_peers<'f>(facts: &'f Facts<'_>) -> Vec<(&'f CausedWaits, u64
         .collect();
     more.sort_by_key(|one| std::cmp::Reverse(one.1));
     more
+}
+
+/// True if the others wait for messages of a rank that does not work longer than they do. The ranks of a pipeline wait for
+/// their neighbours even if all have the same work, those in the middle of it for the most.
+fn only_passes_on(facts: &Facts<'_>, caused: &CausedWaits) -> bool {
+    let work = |rank: u32| facts.rank_work.get(&rank).copied().unwrap_or(0);
+    let ranks = facts.windows.keys().flatten().copied();
+    let mut others: Vec<u64> = ranks
+        .filter(|&rank| rank != caused.rank)
+        .map(work)
+        .collect();
+    others.sort_unstable();
+    let usual = others.get(others.len() / 2).copied().unwrap_or(0);
+    caused.message_ns.saturating_mul(2) > caused.ns
+        && (work(caused.rank) as f64) < LONGER_STAGE * usual as f64
 }
 
 /// A rank that others wait for, directly or because it made others late.

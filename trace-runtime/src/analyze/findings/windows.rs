@@ -6,7 +6,7 @@ use crate::analyze::step_of::device_ends;
 use crate::model::{TraceStep, TraceView};
 use std::collections::BTreeMap;
 
-/// If devices work on steps after their end on the host for at least this share of their time, the host only queued the
+/// If devices work on steps after their end on the host for at least this share of the time, the host only queued the
 /// work, and the recorded lengths of steps mean nothing.
 const RUNS_AHEAD: f64 = 0.05;
 
@@ -41,16 +41,12 @@ impl Windows {
             .zip(device_ends(trace))
             .map(|(step, end)| step.end_ns.max(end))
             .collect();
-        let by_rank = union_by_rank(marked, &ends);
-        let host_ends: Vec<i64> = marked.iter().map(|step| step.end_ns).collect();
-        let on_host = union_by_rank(marked, &host_ends);
+        let by_rank = union_by_rank(marked.iter().map(|step| step.start_ns), &ends, marked);
+        // The host may wait for all of its work in the last step: that step then covers the work of the others.
+        let overruns = union_by_rank(marked.iter().map(|step| step.end_ns), &ends, marked);
         let length =
             |sets: &BTreeMap<_, Intervals>| sets.values().map(Intervals::length).saturating_sum();
-        let ahead = length(&by_rank) as f64 > (1.0 + RUNS_AHEAD) * length(&on_host) as f64;
-        let longer = |(rank, set): (&Option<u32>, &Intervals)| {
-            let on_host = on_host.get(rank).map_or(0, Intervals::length);
-            set.length().saturating_sub(on_host)
-        };
+        let ahead = length(&overruns) as f64 > RUNS_AHEAD * length(&by_rank) as f64;
         Windows {
             whole: Whole::Steps,
             steps: if ahead {
@@ -59,7 +55,7 @@ impl Windows {
                 marked.to_vec()
             },
             overrun_ns: if ahead {
-                by_rank.iter().map(longer).max().unwrap_or(0)
+                overruns.values().map(Intervals::length).max().unwrap_or(0)
             } else {
                 0
             },
@@ -68,11 +64,15 @@ impl Windows {
     }
 }
 
-fn union_by_rank(steps: &[TraceStep], ends: &[i64]) -> BTreeMap<Option<u32>, Intervals> {
+/// For each rank the union of the times from these starts to these ends, of all of its steps.
+fn union_by_rank(
+    starts: impl Iterator<Item = i64>,
+    ends: &[i64],
+    steps: &[TraceStep],
+) -> BTreeMap<Option<u32>, Intervals> {
     let mut by_rank: BTreeMap<Option<u32>, Vec<(i64, i64)>> = BTreeMap::new();
-    for (step, &end) in steps.iter().zip(ends) {
-        let of_rank = by_rank.entry(step.rank).or_default();
-        of_rank.push((step.start_ns, end));
+    for ((step, start), &end) in steps.iter().zip(starts).zip(ends) {
+        by_rank.entry(step.rank).or_default().push((start, end));
     }
     by_rank
         .into_iter()
