@@ -173,3 +173,75 @@ fn copies_within_a_device_get_no_advice_about_pinned_memory() {
     let advised = copying("Memcpy DtoD (Device -> Device)");
     assert!(!advised.contains("pinned"), "{advised}");
 }
+
+/// Ten rounds of a kernel of 90 of 100 µs.
+fn busy_with(kernel: &str) -> TraceStore {
+    let mut profile = Profile::default();
+    for round in 0..10 {
+        profile.op("step", round * 100, 8);
+        profile.launch(round * 100 + 2, round + 1, kernel, (round * 100 + 9, 90));
+    }
+    profile.read()
+}
+
+#[test]
+fn kernels_that_a_compiler_fused_are_not_advised_to_be_fused() {
+    let of = |kernel: &str| advice(&busy_with(kernel), FindingKind::DeviceCategory);
+    for kernel in ["triton_poi_fused_add_gelu_0", "loop_add_fusion"] {
+        let advised = of(kernel);
+        assert!(advised.contains("fused already"), "{kernel}: {advised}");
+    }
+    let advised = of("vectorized_elementwise_kernel<4, AddFunctor<float>>");
+    assert!(advised.contains("fuse these kernels"), "{advised}");
+}
+
+#[test]
+fn copies_from_pinned_memory_are_advised_to_start_earlier() {
+    let of = |copy: &str| advice(&busy_with(copy), FindingKind::Copies);
+    let advised = of("Memcpy HtoD (Pinned -> Device)");
+    assert!(advised.contains("earlier"), "{advised}");
+    let advised = of("Memcpy HtoD (Pageable -> Device)");
+    assert!(advised.contains("from pinned memory"), "{advised}");
+}
+
+#[test]
+fn a_loader_explains_idle_time_where_launches_are_not_known() {
+    let of = |op: &str| {
+        let mut profile = Profile::default();
+        for round in 0..5 {
+            profile.op(op, round * 100, 80);
+            profile.kernel("sgemm", (round * 100 + 85, 10), round + 1);
+        }
+        advice(&profile.read(), FindingKind::DeviceIdle)
+    };
+    let advised = of("next_batch");
+    assert!(advised.contains("load data ahead"), "{advised}");
+    let advised = of("prepare");
+    assert!(advised.contains("record the runtime calls"), "{advised}");
+}
+
+#[test]
+fn the_device_that_idles_far_more_than_the_others_is_named() {
+    let sentence = |busy_of_last: u64| {
+        let mut builder = TraceStoreBuilder::new();
+        for rank in 0..3u32 {
+            let thread = builder.thread(None, Some(rank), None);
+            let busy = if rank == 2 { busy_of_last } else { 800 };
+            for (start, ns) in [(0, busy), (999, 1)] {
+                let kernel = NewEntry::new("gemm", thread, start, ns).with_device_id("cuda:0");
+                builder.push(&kernel).unwrap();
+            }
+        }
+        let found = findings(&builder.finish());
+        of_kind(&found, FindingKind::DeviceIdle)
+            .unwrap()
+            .sentence
+            .clone()
+    };
+    let uneven = sentence(100);
+    assert!(
+        uneven.contains("3 devices are idle 43 % of the time on average, cuda:0 of rank 2 90 %"),
+        "{uneven}"
+    );
+    assert!(!sentence(700).contains("of rank 2"), "{}", sentence(700));
+}

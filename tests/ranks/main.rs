@@ -9,6 +9,7 @@ mod merged;
 mod published;
 mod random;
 mod requests;
+mod simulation;
 mod stragglers;
 mod waits;
 mod what_if;

@@ -1,89 +1,10 @@
 //! Jobs with one planted problem each: the report, the wait states and the what-if analysis name it.
 
-use crate::job::Job;
-use trace_runtime::analyze::{CausalModel, Slowdown, Usual};
+use crate::simulation::Simulation;
+use trace_runtime::analyze::{CausalModel, Finding, FindingKind, Slowdown, Usual};
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
+use trace_runtime::report::Report;
 use trace_runtime::{OpKind, TraceStore};
-
-/// A job that is simulated: every rank has its own time, and waits where MPI would.
-struct Simulation {
-    job: Job,
-    at: Vec<i64>,
-    calls: usize,
-    random: u64,
-}
-
-impl Simulation {
-    fn new(ranks: usize) -> Simulation {
-        Simulation {
-            job: Job::default(),
-            at: vec![0; ranks],
-            calls: 0,
-            random: 88_172_645_463_325_252,
-        }
-    }
-
-    /// A time that varies by a few percent, as those of real ops do.
-    fn about(&mut self, ns: i64) -> i64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        ns + ns * (self.random % 41) as i64 / 1000 - ns / 50
-    }
-
-    fn work(&mut self, rank: usize, op: &str, ns: i64) {
-        let end = self.at[rank] + self.about(ns);
-        self.job.op(rank as u32, op, self.at[rank], end);
-        self.at[rank] = end;
-    }
-
-    fn load(&mut self, rank: usize, ns: i64) {
-        let end = self.at[rank] + self.about(ns);
-        let start = self.at[rank];
-        self.job
-            .on_thread(rank as u32, 1, "load_batch", start, end, OpKind::Io, &[]);
-        self.at[rank] = end;
-    }
-
-    fn all_reduce(&mut self, ns: i64) {
-        self.calls += 1;
-        let number = self.calls.to_string();
-        let facts = [("process_group", "world"), ("sequence", number.as_str())];
-        let end = *self.at.iter().max().unwrap() + self.about(ns);
-        for (rank, at) in self.at.iter_mut().enumerate() {
-            self.job.comm(rank as u32, "all_reduce", (*at, end), &facts);
-            *at = end;
-        }
-    }
-
-    fn message(&mut self, from: usize, to: usize, ns: i64) {
-        self.calls += 1;
-        let tag = self.calls.to_string();
-        let (sender, receiver) = (from.to_string(), to.to_string());
-        let sent = self.at[from];
-        let facts = [("peer", receiver.as_str()), ("tag", tag.as_str())];
-        self.job
-            .comm(from as u32, "send", (sent, sent + 500), &facts);
-        self.at[from] += 500;
-        let facts = [("peer", sender.as_str()), ("tag", tag.as_str())];
-        let asked = self.at[to];
-        let end = asked.max(sent) + self.about(ns);
-        self.job.comm(to as u32, "recv", (asked, end), &facts);
-        self.at[to] = end;
-    }
-
-    /// Runs `step` for each of `count` steps and marks them on every rank.
-    fn steps(mut self, count: u64, mut step: impl FnMut(&mut Simulation, u64)) -> TraceStore {
-        for number in 0..count {
-            let begun = self.at.clone();
-            step(&mut self, number);
-            for (rank, begun) in begun.into_iter().enumerate() {
-                self.job.step(rank as u32, number, begun, self.at[rank]);
-            }
-        }
-        self.job.trace()
-    }
-}
 
 /// The headline, the largest cause of waiting, and the slowdown.
 fn answers(trace: &TraceStore) -> (String, String, Slowdown) {
@@ -238,6 +159,88 @@ fn a_long_stage_of_a_pipeline_is_named_and_no_rank_of_it() {
         what_if.cause
     );
     assert!(report.contains("stage 1"), "{report}");
+}
+
+/// A pipeline of four ranks whose trace does not name its stages: six microbatches forward, then six backward. The ops of
+/// one rank take `percent` of the usual time.
+fn pipeline(slow: usize, percent: i64) -> TraceStore {
+    Simulation::new(RANKS).steps(5, |job, _| {
+        let ns = |rank: usize, ns: i64| if rank == slow { ns * percent / 100 } else { ns };
+        for _ in 0..6 {
+            for rank in 0..RANKS {
+                if rank > 0 {
+                    job.message(rank - 1, rank, 10_000);
+                }
+                job.work(rank, "forward", ns(rank, 100_000));
+            }
+        }
+        for _ in 0..6 {
+            for rank in (0..RANKS).rev() {
+                if rank + 1 < RANKS {
+                    job.message(rank + 1, rank, 10_000);
+                }
+                job.work(rank, "backward", ns(rank, 200_000));
+            }
+        }
+    })
+}
+
+#[test]
+fn the_bubble_of_an_even_pipeline_is_waiting_for_messages_and_no_straggler() {
+    let even = pipeline(0, 100).report();
+    assert!(!even.answer.contains("is the slowest"), "{}", even.answer);
+    let bubble = of_kind(&even, FindingKind::ExposedCommunication);
+    assert!(
+        bubble.sentence.contains("the other side of a message"),
+        "{}",
+        bubble.sentence
+    );
+    assert!(bubble.advice.contains("microbatches"), "{}", bubble.advice);
+    let slow = pipeline(1, 200).report();
+    assert_eq!(of_kind(&slow, FindingKind::Straggler).subject, "rank 1");
+}
+
+#[test]
+fn the_advice_about_a_rank_with_slow_input_is_about_loading() {
+    let slow = |op: &'static str| {
+        data_parallel(move |rank, name, _| if (rank, name) == (1, op) { 400 } else { 100 }).report()
+    };
+    let advice = |op| of_kind(&slow(op), FindingKind::Straggler).advice.clone();
+    assert!(advice("load_batch").contains("load data ahead"));
+    assert!(!advice("mlp").contains("load data ahead"));
+}
+
+#[test]
+fn ranks_that_are_late_in_turns_are_advised_to_balance_their_work() {
+    let late = |turns: bool| {
+        let slower = move |rank: usize, op: &str, step: u64| {
+            if turns && op == "mlp" && step % 4 == rank as u64 {
+                300
+            } else {
+                100
+            }
+        };
+        of_kind(
+            &data_parallel(slower).report(),
+            FindingKind::ExposedCommunication,
+        )
+        .clone()
+    };
+    let turns = late(true);
+    assert!(
+        turns.sentence.contains("none of them always the last"),
+        "{}",
+        turns.sentence
+    );
+    assert!(turns.advice.contains("balance"), "{}", turns.advice);
+    let even = late(false);
+    assert!(!even.sentence.contains("waiting"), "{}", even.sentence);
+}
+
+fn of_kind(report: &Report, kind: FindingKind) -> &Finding {
+    let list = &report.findings.list;
+    let found = list.iter().find(|one| one.kind == kind);
+    found.unwrap_or_else(|| panic!("{list:#?}"))
 }
 
 /// A rank of a job without a straggler, on a clock that is wrong by `offset` and drifts by `drift` parts.

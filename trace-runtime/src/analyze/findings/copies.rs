@@ -15,6 +15,10 @@ const ON_HOST: &str = "write results in place or into outputs that exist, keep t
 /// The advice if most copies are from a device to the same device.
 const ON_DEVICE: &str = "write results to where the next kernel reads them, avoid layout changes, and combine small copies";
 
+/// The advice if most copies are from or to pinned memory: they do not block, but nothing runs meanwhile.
+const PINNED: &str = "start them earlier on a stream of their own, so that they overlap with computation; send less (smaller \
+     types, data that stays on the device)";
+
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let (cost_ns, ops, section) = if facts.has_accelerators() {
         let accelerators = || {
@@ -61,9 +65,14 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let mut finding = facts.finding(FindingKind::Copies, first, cost_ns, section);
     if facts.has_accelerators() {
         let all = ops.iter().map(|op| op.1).saturating_sum();
-        let stays = ops.iter().filter(|op| stays_on_device(op.0));
-        if stays.map(|op| op.1).saturating_sum() > all / 2 {
+        let most = |is: fn(&str) -> bool| {
+            let of = ops.iter().filter(|op| is(op.0)).map(|op| op.1);
+            of.saturating_sum() > all / 2
+        };
+        if most(stays_on_device) {
             ON_DEVICE.clone_into(&mut finding.advice);
+        } else if most(|copy| copy.contains("Pinned")) {
+            PINNED.clone_into(&mut finding.advice);
         }
     } else {
         ON_HOST.clone_into(&mut finding.advice);

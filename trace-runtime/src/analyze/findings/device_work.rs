@@ -4,6 +4,7 @@ use super::super::op_category::OpCategory;
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
 use super::host_op::{TIMES_MEDIAN, long_call_text};
+use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
 use std::fmt::Write as _;
 
@@ -14,15 +15,27 @@ const LEAST: f64 = 0.05;
 /// Kernels listed for a category, at most.
 const KERNELS: usize = 5;
 
-/// The advice for a category, if it is not the general advice to compare it with the peaks.
-fn advice(category: OpCategory) -> Option<&'static str> {
+/// What to try where a compiler has fused the kernels already.
+const FUSED: &str = "these kernels are fused already: compare their B/s with the device's peak, use smaller types, and look for \
+     graph breaks and layout changes that split them";
+
+/// The advice for kernels of a category, if it is not the general advice to compare them with the peaks.
+fn advice(category: OpCategory, fused: bool) -> Option<&'static str> {
     match category {
+        OpCategory::Elementwise | OpCategory::Normalisation | OpCategory::Reduction if fused => {
+            Some(FUSED)
+        }
         OpCategory::Elementwise | OpCategory::Normalisation | OpCategory::Reduction => Some(
             "fuse these kernels with each other or with the products before them (compile the model, use fused \
              versions): most of their time is reading and writing memory",
         ),
         _ => None,
     }
+}
+
+/// True for the kernels that compilers generate from several ops: those of torch's inductor, and XLA's fusions.
+fn is_fused(kernel: &str) -> bool {
+    kernel.starts_with("triton_") || kernel.contains("fusion")
 }
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
@@ -58,7 +71,10 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
             .take(KERNELS)
             .map(|kernel| facts.part(&kernel.operation, cost(kernel.self_ns)))
             .collect();
-        if let Some(advice) = advice(time.category) {
+        let fused = finding.parts.iter().filter(|part| is_fused(&part.name));
+        let fused_ns = fused.map(|part| part.ns).saturating_sum();
+        let listed_ns = finding.parts.iter().map(|part| part.ns).saturating_sum();
+        if let Some(advice) = advice(time.category, fused_ns > listed_ns / 2) {
             advice.clone_into(&mut finding.advice);
         }
         finding.sentence = format!(
@@ -95,7 +111,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         }
         let kind = FindingKind::DeviceOp;
         let mut finding = facts.finding(kind, &kernel.operation, cost_ns, "By op, on devices");
-        if let Some(advice) = advice(kernel.category) {
+        if let Some(advice) = advice(kernel.category, is_fused(&kernel.operation)) {
             advice.clone_into(&mut finding.advice);
         }
         finding.sentence = format!(

@@ -11,6 +11,8 @@ use std::fmt::Write as _;
 
 /// A device that is idle for less of the time is busy.
 const LEAST: f64 = 0.05;
+/// A device that is idle for more than this many times the mean is named.
+const UNEVEN: f64 = 1.5;
 
 /// The advice if the trace does not show the work of the host.
 const OUTSIDE_ADVICE: &str = "find out what the host does outside of traced ops: trace or annotate it, or read the \
@@ -76,35 +78,41 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let once = ops.iter().filter(|op| long_call(facts, op.0).is_some());
     let once_ns = once.map(|op| op.1).saturating_sum();
     let dry_ns = facts.run_dry.iter().map(|op| op.1).saturating_sum();
-    if kind == FindingKind::DeviceIdle && known {
-        let advice = if class(IdleClass::Unknown) > idle_ns / 2 {
-            NO_LAUNCHES_ADVICE
-        } else {
-            OTHERS_ADVICE
-        };
-        advice.clone_into(&mut finding.advice);
+    let by_others =
+        kind == FindingKind::DeviceIdle && known && class(IdleClass::Unknown) <= idle_ns / 2;
+    // Where launches are not known, what the host did is the only evidence.
+    let advice = if by_others {
+        Some(OTHERS_ADVICE)
     } else if once_ns > idle_ns / 2 {
-        ONCE.clone_into(&mut finding.advice);
+        Some(ONCE)
     } else if allocating_ns > idle_ns / 2 {
-        FindingKind::Allocation
-            .advice()
-            .clone_into(&mut finding.advice);
+        Some(FindingKind::Allocation.advice())
     } else if dry_ns > idle_ns / 2 {
-        FindingKind::Synchronisation
-            .advice()
-            .clone_into(&mut finding.advice);
-    } else if kind == FindingKind::HostBound && outside_ns > idle_ns / 2 {
-        OUTSIDE_ADVICE.clone_into(&mut finding.advice);
+        Some(FindingKind::Synchronisation.advice())
     } else if loading_ns > idle_ns / 2 {
-        FindingKind::DataLoading
-            .advice()
-            .clone_into(&mut finding.advice);
+        Some(FindingKind::DataLoading.advice())
+    } else if kind == FindingKind::HostBound && outside_ns > idle_ns / 2 {
+        Some(OUTSIDE_ADVICE)
+    } else if kind == FindingKind::DeviceIdle && known {
+        Some(NO_LAUNCHES_ADVICE)
+    } else {
+        None
+    };
+    if let Some(advice) = advice {
+        advice.clone_into(&mut finding.advice);
     }
     let idle = percent(finding.share);
     finding.sentence = match devices.len() {
         1 => format!("{} is idle {idle} of the time", most.device),
         count => format!("{count} devices are idle {idle} of the time on average"),
     };
+    if most.idle_ns as f64 > UNEVEN * idle_ns as f64 {
+        let of_rank = most
+            .rank
+            .map_or_else(String::new, |rank| format!(" of rank {rank}"));
+        let share = percent(facts.share(most.idle_ns));
+        let _ = write!(finding.sentence, ", {}{of_rank} {share}", most.device);
+    }
     let mut classes: Vec<(IdleClass, f64)> = IdleClass::ALL
         .map(|one| (one, facts.share(class(one))))
         .into();

@@ -44,6 +44,15 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .iter()
         .map(|(name, ns)| facts.part(name, *ns))
         .collect();
+    if found
+        .because
+        .as_deref()
+        .is_some_and(|op| facts.loads_data(op))
+    {
+        FindingKind::DataLoading
+            .advice()
+            .clone_into(&mut finding.advice);
+    }
     let because = found.because.map_or_else(String::new, |op| {
         format!(", mostly because of {}", facts.name(&op))
     });
@@ -132,8 +141,11 @@ fn caused_more_than_peers<'f>(facts: &'f Facts<'_>) -> Vec<(&'f CausedWaits, u64
 }
 
 /// True if the others wait for messages of a rank that does not work longer than they do. The ranks of a pipeline wait for
-/// their neighbours even if all have the same work, those in the middle of it for the most.
+/// their neighbours even if all have the same work, those in the middle of it for the most. A rank that is late because its
+/// messages take long has a slow link.
 fn only_passes_on(facts: &Facts<'_>, caused: &CausedWaits) -> bool {
+    let mut rows = facts.tables.ops.iter();
+    let slow_link = rows.any(|row| row.communication && row.operation == caused.op.0);
     let work = |rank: u32| facts.rank_work.get(&rank).copied().unwrap_or(0);
     let ranks = facts.windows.keys().flatten().copied();
     let mut others: Vec<u64> = ranks
@@ -142,7 +154,8 @@ fn only_passes_on(facts: &Facts<'_>, caused: &CausedWaits) -> bool {
         .collect();
     others.sort_unstable();
     let usual = others.get(others.len() / 2).copied().unwrap_or(0);
-    caused.message_ns.saturating_mul(2) > caused.ns
+    !slow_link
+        && caused.message_ns.saturating_mul(2) > caused.ns
         && (work(caused.rank) as f64) < LONGER_STAGE * usual as f64
 }
 
