@@ -1,7 +1,8 @@
 //! Rules about devices: idle, busy, launches, synchronisations, copies.
 
 use crate::{Profile, kinds, near, of_kind};
-use trace_runtime::analyze::{FindingKind, Findings, findings};
+use trace_runtime::TraceStore;
+use trace_runtime::analyze::{CausalModel, FindingKind, Findings, findings};
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 
 /// A device with a kernel of `busy` in every 100 µs, while the host prepares the next one.
@@ -174,4 +175,47 @@ fn elementwise_kernels_are_to_be_fused() {
     let work = of_kind(&found, FindingKind::DeviceCategory).unwrap();
     assert_eq!(work.subject, "elementwise");
     assert!(work.advice.starts_with("fuse"), "{}", work.advice);
+}
+
+/// Five rounds of 200 µs in which the host waits for two devices of one process, whose kernels take these times.
+fn two_devices(busy: [u64; 2]) -> TraceStore {
+    let mut profile = Profile::default();
+    for round in 0..5 {
+        let start = round * 200;
+        for (device, ns) in (0..).zip(busy) {
+            let id = 2 * round + device;
+            profile.call("cudaLaunchKernel", (start + 2 + device * 5, 4), id);
+            profile.event(
+                "kernel",
+                "sgemm",
+                (device as u32, 7),
+                (start + 12, ns),
+                &format!(r#""correlation":{id},"stream":7,"device":{device}"#),
+            );
+        }
+        profile.synchronise(start + 13, busy[0].max(busy[1]));
+    }
+    profile.read()
+}
+
+#[test]
+fn a_device_that_the_host_waits_for_while_others_idle_is_the_slowest() {
+    let trace = two_devices([180, 60]);
+    let found = findings(&trace);
+    let slow = of_kind(&found, FindingKind::Straggler).unwrap();
+    assert_eq!(
+        (slow.subject.as_str(), slow.cost_ns),
+        ("cuda:0", 5 * 121_000)
+    );
+    // The host does not work meanwhile, and reading results less often does not help.
+    let idle = of_kind(&found, FindingKind::DeviceIdle).unwrap();
+    assert!(!idle.sentence.contains("outside"), "{}", idle.sentence);
+    assert!(of_kind(&found, FindingKind::Synchronisation).is_none_or(|one| one.share < 0.05));
+    let causes = CausalModel::new(&trace).idle_causes();
+    let waits = causes[1]
+        .causes
+        .iter()
+        .find(|one| one.cause == "waiting for another stream");
+    assert_eq!(waits.unwrap().ns, 4 * 121_000);
+    assert!(!kinds(&two_devices([180, 170])).contains(&FindingKind::Straggler));
 }

@@ -198,3 +198,57 @@ fn an_op_that_copies_is_part_of_the_copies_and_the_advice_is_about_the_host() {
     let found = kinds(&profile.read());
     assert_eq!(found, [FindingKind::Copies, FindingKind::HostOp]);
 }
+
+/// Twelve steps of 100 µs, some of which take `slow` µs longer, with a pause of `pause` µs after each.
+fn with_slow_steps(slow_steps: &[u64], slow: u64, pause: u64) -> TraceStore {
+    let mut profile = Profile::default();
+    let mut at = 0;
+    for step in 0..12 {
+        let length = if slow_steps.contains(&step) {
+            100 + slow
+        } else {
+            100
+        };
+        profile.step(step as u32, at, length);
+        profile.op("aten::mm", at, 95);
+        at += length + pause;
+    }
+    profile.read()
+}
+
+#[test]
+fn all_slow_steps_count_and_the_slowest_is_named() {
+    let found = findings(&with_slow_steps(&[3, 7, 11], 400, 0));
+    let slow = of_kind(&found, FindingKind::SlowStep).unwrap();
+    assert_eq!(slow.cost_ns, 1_200_000);
+    assert!(
+        slow.sentence.contains("without it and 2 others 50 %"),
+        "{}",
+        slow.sentence
+    );
+    let found = findings(&with_slow_steps(&[3], 400, 0));
+    let slow = of_kind(&found, FindingKind::SlowStep).unwrap();
+    assert!(
+        slow.sentence.contains("without it 25 %"),
+        "{}",
+        slow.sentence
+    );
+}
+
+#[test]
+fn time_between_steps_is_noted() {
+    let noted = |pause: u64| {
+        let report = with_slow_steps(&[], 0, pause).report();
+        report
+            .notes
+            .iter()
+            .find(|note| note.contains("between the steps"))
+            .cloned()
+    };
+    let note = noted(100).unwrap();
+    assert!(
+        note.starts_with("1.10 ms between the steps are in no step"),
+        "{note}"
+    );
+    assert_eq!(noted(10), None);
+}

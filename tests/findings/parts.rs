@@ -200,3 +200,28 @@ fn every_finding_is_in_the_text_once_whatever_it_is_part_of() {
         );
     }
 }
+
+#[test]
+fn an_all_to_all_is_not_named_by_its_kernel() {
+    let sentence = |facts: &str| {
+        let mut profile = Profile::default();
+        profile.op("exchange", 0, 5);
+        let args = format!(r#""stream":9,"device":0,"correlation":1{facts}"#);
+        profile.event("kernel", "ncclDevKernel_SendRecv", (0, 9), (10, 90), &args);
+        let found = findings(&profile.read());
+        of_kind(&found, FindingKind::ExposedCommunication)
+            .unwrap()
+            .sentence
+            .clone()
+    };
+    let named = sentence(r#","Collective name":"all_to_allv""#);
+    assert!(
+        named.contains("AllToAll (ncclDevKernel_SendRecv)"),
+        "{named}"
+    );
+    let unnamed = sentence("");
+    assert!(
+        unnamed.contains("SendRecv (ncclDevKernel_SendRecv)"),
+        "{unnamed}"
+    );
+}

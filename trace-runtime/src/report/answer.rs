@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::names::{fit, printable};
+use crate::analyze::findings::Facts;
 use crate::analyze::{DeviceActivity, OpRow};
 use crate::model::wire::metadata as keys;
 use crate::units::{bytes, count, counted, duration, percent, prose};
@@ -139,15 +140,24 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
     notes
 }
 
-/// A note on steps whose device work ended after them.
-pub(super) fn host_runs_ahead(overrun_ns: u64) -> Option<String> {
-    (overrun_ns > 0).then(|| {
-        format!(
+/// Notes on steps whose device work ended after them, and on time between steps.
+pub(super) fn notes_of_steps(facts: &Facts<'_>) -> Vec<String> {
+    let time = |ns: u64| prose(&duration(ns));
+    let mut notes = Vec::new();
+    if facts.overrun_ns > 0 {
+        notes.push(format!(
             "the host runs ahead: devices work on steps for {} after their end on the host; findings refer to steps with \
              that work, the table of steps to their times on the host",
-            prose(&duration(overrun_ns))
-        )
-    })
+            time(facts.overrun_ns)
+        ));
+    }
+    if facts.between_ns > 0 {
+        notes.push(format!(
+            "{} between the steps are in no step: findings and their shares leave that time out",
+            time(facts.between_ns)
+        ));
+    }
+    notes
 }
 
 /// A note about figures of a heap that was sampled.

@@ -236,7 +236,7 @@ impl Report {
                 growth: &growth,
             },
         );
-        let (findings, overrun_ns) = (find(&facts), facts.overrun_ns);
+        let (findings, step_notes) = (find(&facts), answer::notes_of_steps(&facts));
         let memory = thinned_out(live_memory(trace));
         let frees_missing = memory.is_empty() && trace.entry_count() > 0;
         let mut report = Report {
@@ -274,9 +274,10 @@ impl Report {
         report
             .notes
             .extend(number(keys::STILL_RUNNING).and_then(answer::still_running));
-        let ahead = answer::host_runs_ahead(overrun_ns).into_iter();
         let no_frees = frees_missing.then(|| answer::FREES_MISSING.to_owned());
-        report.notes.extend(ahead.chain(missing).chain(no_frees));
+        report
+            .notes
+            .extend(step_notes.into_iter().chain(missing).chain(no_frees));
         report.notes.extend(notes_of_metadata(trace.metadata()));
         report.answer = answer::line(&report, compiled_out);
         if let Some(lead) = unfinished::lead(trace) {

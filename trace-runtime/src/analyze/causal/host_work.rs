@@ -17,6 +17,8 @@ use std::collections::BinaryHeap;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceWait<'a> {
     pub(crate) rank: Option<u32>,
+    /// The device; of several the one that finished last.
+    pub(crate) device: &'a str,
     pub(crate) start: i64,
     pub(crate) end: i64,
     /// The op that waited, or the runtime call outside ops.
@@ -161,6 +163,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             };
             found.push(DeviceWait {
                 rank: self.lanes.all[wait.lane as usize].rank,
+                device: self.lanes.all[target as usize].device.unwrap_or(""),
                 start: wait.start,
                 end: wait.end,
                 operation: self.name(node),

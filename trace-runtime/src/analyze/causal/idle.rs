@@ -24,7 +24,8 @@ pub enum IdleClass {
     LaunchDelay,
     /// The work had been launched and did not begin for longer than a launch takes; the trace does not have the cause.
     HeldUp,
-    /// The work waited for an event of another stream, or for a copy.
+    /// The work waited for an event of another stream, or for a copy; or the host waited for another stream or device before
+    /// it launched the work.
     OtherStream,
     /// The work waited for communication, or the host communicated before it launched.
     Communication,

@@ -83,6 +83,8 @@ pub(super) struct Causes<'m, 'a, T: ?Sized> {
     sums: [ClassSum; IdleClass::ALL.len()],
     /// The idle times of the device, by class; `None` for a stream.
     times: Option<[Vec<(i64, i64)>; IdleClass::ALL.len()]>,
+    /// The lanes of the device or the stream.
+    own: Vec<u32>,
 }
 
 /// Idle time of one class.
@@ -101,6 +103,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             names: NodeNames::default(),
             sums: Default::default(),
             times: None,
+            own: Vec::new(),
         }
     }
 
@@ -117,6 +120,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
     ) -> (DeviceIdle, IdleTimes) {
         let model = self.model;
         self.times = Some(Default::default());
+        self.own.clone_from(&known.lanes);
         let causes = self.causes(&known.gaps);
         let mut times = self.times.take().unwrap_or_default();
         // The first work is late too, although the device's span begins with it.
@@ -134,6 +138,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             for work in &works.works {
                 stream.add(work.start, work.end, work.entry);
             }
+            self.own = vec![lane];
             let causes = self.causes(&stream.gaps);
             streams.push(StreamIdle {
                 stream: model.lanes.all[lane as usize].plain_label(),
@@ -256,6 +261,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             let name = self.name(piece.node);
             let class = match model.wait_of(piece) {
                 Some(WaitFor::Rank(_)) => IdleClass::SlowerRank,
+                Some(WaitFor::Lane(other)) if self.is_other_stream(other) => IdleClass::OtherStream,
                 _ if self.communicates(piece.node) => IdleClass::Communication,
                 _ => IdleClass::NothingLaunched,
             };
@@ -263,6 +269,10 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             at = to;
         }
         self.add(IdleClass::NothingLaunched, at, end, NO_NAME);
+    }
+
+    fn is_other_stream(&self, lane: u32) -> bool {
+        self.model.lanes.kind(lane) == LaneKind::Device && !self.own.contains(&lane)
     }
 
     /// Time in which an entry of another stream was waited for.

@@ -74,7 +74,10 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
 fn what(facts: &Facts<'_>, ops: &[(String, u64)]) -> String {
     let collective = |name: &str| {
         let recorded = facts.exposed.collectives.get(name).map(String::as_str);
-        let found = collective_in(name).or_else(|| collective_in(recorded?));
+        // Kernels named `SendRecv` also run an all-to-all.
+        let found = collective_in(name).filter(|&one| one != SEND_RECV);
+        let found = found.or_else(|| collective_in(recorded?));
+        let found = found.or_else(|| collective_in(name).filter(|_| recorded.is_none()));
         found.map_or_else(|| recorded.map(str::to_owned), |one| Some(one.to_owned()))
     };
     let Some((first, _)) = ops.first() else {
@@ -188,6 +191,8 @@ impl Exposed {
     }
 }
 
+const SEND_RECV: &str = "SendRecv";
+
 /// The collective that a name contains, as people write it.
 fn collective_in(name: &str) -> Option<&'static str> {
     let names = [
@@ -197,7 +202,7 @@ fn collective_in(name: &str) -> Option<&'static str> {
         "AllToAll",
         "Broadcast",
         "CollectivePermute",
-        "SendRecv",
+        SEND_RECV,
     ];
     let plain: String = name.chars().filter(|c| !matches!(c, '_' | '-')).collect();
     let lower = plain.to_ascii_lowercase();

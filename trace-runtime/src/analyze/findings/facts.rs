@@ -14,7 +14,7 @@ use super::allocation::allocating_ns;
 use super::data_loading::Loaders;
 use super::exposed_communication::Exposed;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
-use super::idle::{IdleTime, idle_times};
+use super::idle::{IdleTime, idle_times, waits_for_others};
 use super::slow_step::in_ops;
 use super::synchronisations::run_dry_ns;
 use super::windows::Windows;
@@ -67,6 +67,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) in_ops: BTreeMap<Option<u32>, Intervals>,
     /// The time for which devices work on steps after their end on the host, if that is long.
     pub(crate) overrun_ns: u64,
+    /// The time between steps, if that is long.
+    pub(crate) between_ns: u64,
     /// The waiting that each rank caused on others, most first.
     pub(crate) caused: Vec<CausedWaits>,
     /// The pipeline stage of each rank that has one.
@@ -103,12 +105,14 @@ impl HostTimes {
     ) -> HostTimes {
         let windows = Windows::of(trace);
         let loaders = Loaders::of(trace);
-        let (idle, host_ops) = idle_times(model, devices, &windows.by_rank, times, &loaders);
+        let (mut idle, host_ops) = idle_times(model, devices, &windows.by_rank, times, &loaders);
+        let waits = model.device_waits();
+        waits_for_others(&mut idle, &waits);
         let stages = stages(trace, &windows.by_rank);
         let caused = model.caused_waits();
         let is_pipeline = !stages.is_empty() || caused.iter().any(|one| one.message_ns > 0);
         HostTimes {
-            run_dry: run_dry_ns(&model.device_waits(), &idle),
+            run_dry: run_dry_ns(&waits, &idle),
             allocating: allocating_ns(trace, &idle),
             rank_work: if is_pipeline {
                 model.rank_work()
@@ -138,6 +142,7 @@ impl<'a> Facts<'a> {
                     by_rank: windows,
                     steps,
                     overrun_ns,
+                    between_ns,
                 },
             idle,
             run_dry,
@@ -168,6 +173,7 @@ impl<'a> Facts<'a> {
             in_ops: in_ops(trace, &steps),
             steps,
             overrun_ns,
+            between_ns,
             caused,
             stages,
             rank_work,

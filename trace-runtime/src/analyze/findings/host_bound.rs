@@ -41,7 +41,11 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .iter()
         .map(IdleTime::in_host_ops_ns)
         .saturating_sum();
-    let outside_ns = idle_ns.saturating_sub(mean(in_ops, devices.len()));
+    let waiting = devices.iter().flat_map(|one| one.waiting.values().copied());
+    let waiting_ns = mean(waiting.saturating_sum(), devices.len());
+    let outside_ns = idle_ns
+        .saturating_sub(mean(in_ops, devices.len()))
+        .saturating_sub(waiting_ns);
     let class = |class: IdleClass| {
         let of_all = devices.iter().filter_map(|one| one.classes.get(&class));
         mean(of_all.copied().saturating_sum(), devices.len())

@@ -1,6 +1,6 @@
 //! The idle time of accelerators, its causes, and the host ops that ran meanwhile.
 
-use super::super::causal::{CausalModel, IdleClass, IdleTimes};
+use super::super::causal::{CausalModel, DeviceWait, IdleClass, IdleTimes};
 use super::super::device_activity::DeviceSets;
 use super::super::intervals::Intervals;
 use super::data_loading::Loaders;
@@ -20,6 +20,8 @@ pub(crate) struct IdleTime {
     pub(crate) classes: BTreeMap<IdleClass, u64>,
     /// Host ops that ran meanwhile, longest first.
     pub(crate) host_ops: Vec<(String, u64)>,
+    /// Idle time in which the host waited for another device, by that device.
+    pub(crate) waiting: BTreeMap<String, u64>,
 }
 
 impl IdleTime {
@@ -42,7 +44,28 @@ impl IdleTime {
             device: device.device.clone(),
             idle_ns: idle.length(),
             host_ops: Vec::new(),
+            waiting: BTreeMap::new(),
             idle,
+        }
+    }
+}
+
+/// Finds the idle time of each device in which the host waited for another device.
+pub(super) fn waits_for_others(devices: &mut [IdleTime], waits: &[DeviceWait<'_>]) {
+    if devices.len() < 2 {
+        return;
+    }
+    let mut spans: BTreeMap<(Option<u32>, &str), Vec<(i64, i64)>> = BTreeMap::new();
+    for wait in waits {
+        let of_device = spans.entry((wait.rank, wait.device)).or_default();
+        of_device.push((wait.start, wait.end));
+    }
+    for ((rank, target), spans) in spans {
+        let spans: Intervals = spans.into_iter().collect();
+        let others = devices.iter_mut();
+        for other in others.filter(|one| one.rank == rank && one.device != target) {
+            let ns = other.idle.intersection(&spans).length();
+            other.waiting.insert(target.to_owned(), ns);
         }
     }
 }

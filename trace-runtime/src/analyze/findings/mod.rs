@@ -17,6 +17,7 @@ mod idle;
 mod launch_bound;
 mod memory;
 mod outside_ops;
+mod slow_device;
 mod slow_products;
 mod slow_step;
 mod straggler;

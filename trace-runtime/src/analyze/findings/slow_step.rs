@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use super::finding::{Finding, FindingKind, FindingPart};
 use crate::analyze::device_time::is_accelerator;
-use crate::analyze::intervals::Intervals;
+use crate::analyze::intervals::{Intervals, SaturatingSum as _};
 use crate::model::{TraceStep, TraceView};
 use crate::units::{duration, percent, prose};
 use std::collections::BTreeMap;
@@ -55,7 +55,14 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let length = slowest.length_ns();
-    let cost_ns = length.saturating_sub(median);
+    // The other slow steps of the rank: a checkpoint or an evaluation every few steps.
+    let slow = facts.steps.iter().filter(|step| {
+        step.rank == slowest.rank && step.length_ns() as f64 >= SLOW * median as f64
+    });
+    let longer: Vec<u64> = slow
+        .map(|step| step.length_ns().saturating_sub(median))
+        .collect();
+    let cost_ns = longer.iter().copied().saturating_sum();
     if facts.share(cost_ns) < LEAST {
         return Vec::new();
     }
@@ -64,13 +71,19 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let of_rank = slowest
         .rank
         .map_or_else(String::new, |rank| format!(" of rank {rank}"));
+    let others = match longer.len() {
+        0 | 1 => String::new(),
+        2 => " and another one".to_owned(),
+        more => format!(" and {} others", more - 1),
+    };
     finding.sentence = format!(
-        "step {}{of_rank} takes {}, {:.1} times the median; without it {} of the time would be saved",
+        "step {}{of_rank} takes {}, {:.1} times the median; without it{others} {} of the time would be saved",
         slowest.number,
         prose(&duration(length)),
         length as f64 / median.max(1) as f64,
         percent(finding.share)
     );
+    let cost_ns = length.saturating_sub(median);
     finding.parts = reasons(facts, slowest, cost_ns);
     if let Some(first) = finding.parts.first() {
         let longer = prose(&duration(first.ns));

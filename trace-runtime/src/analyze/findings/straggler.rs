@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, mean};
 use super::finding::{Finding, FindingKind};
+use super::slow_device::{of_devices, of_host_waits};
 use crate::analyze::causal::CausedWaits;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::units::percent;
@@ -19,14 +20,14 @@ const ONE_STEP: f64 = 0.7;
 
 /// The device, rank or stage that the others wait for.
 pub(super) struct Straggler {
-    name: String,
+    pub(super) name: String,
     /// The op in which it takes longer, if that explains most of the time.
-    because: Option<String>,
+    pub(super) because: Option<String>,
     /// The mean time for which the others wait.
     pub(super) cost_ns: u64,
     /// For each of the others, the time that it waits.
-    others: Vec<(String, u64)>,
-    section: &'static str,
+    pub(super) others: Vec<(String, u64)>,
+    pub(super) section: &'static str,
 }
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
@@ -66,7 +67,9 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
 
 /// The straggler, if the others lose a noticeable part of the time to it.
 pub(super) fn straggler(facts: &Facts<'_>) -> Option<Straggler> {
-    let found = of_ranks(facts).or_else(|| of_devices(facts))?;
+    let found = of_ranks(facts)
+        .or_else(|| of_devices(facts))
+        .or_else(|| of_host_waits(facts))?;
     (facts.share(found.cost_ns) >= LEAST).then_some(found)
 }
 
@@ -285,47 +288,5 @@ fn last_to_arrive(facts: &Facts<'_>) -> Option<LastToArrive> {
             others.len(),
         ),
         others,
-    })
-}
-
-/// Compares the computation of the devices of one process that communicate with each other.
-fn of_devices(facts: &Facts<'_>) -> Option<Straggler> {
-    let devices: Vec<_> = facts
-        .tables
-        .devices
-        .iter()
-        .filter(|one| one.is_accelerator() && !one.communication.is_empty())
-        .collect();
-    let same_rank = devices.windows(2).all(|pair| pair[0].rank == pair[1].rank);
-    if devices.len() < 2 || !same_rank {
-        return None;
-    }
-    let slowest = devices.iter().max_by_key(|one| one.compute.length())?;
-    let most = slowest.compute.length();
-    let others: Vec<(String, u64)> = devices
-        .iter()
-        .filter(|one| one.device != slowest.device)
-        .map(|one| {
-            (
-                one.device.clone(),
-                most.saturating_sub(one.compute.length()),
-            )
-        })
-        .collect();
-    let cost_ns = mean(
-        others.iter().map(|other| other.1).saturating_sum(),
-        others.len(),
-    );
-    // The others wait in communication, so they cannot have waited for longer than that took.
-    let communication = devices.iter().map(|one| one.communication.length()).max();
-    if communication.is_none_or(|ns| ns < cost_ns / 2) || cost_ns < most / 5 {
-        return None;
-    }
-    Some(Straggler {
-        name: slowest.device.clone(),
-        because: None,
-        cost_ns,
-        others,
-        section: "Devices",
     })
 }

@@ -49,7 +49,8 @@ pub(super) fn run_dry_ns(waits: &[DeviceWait<'_>], devices: &[IdleTime]) -> Vec<
         let gaps = device.idle.as_slice();
         // The first gap that has not been charged to a wait.
         let mut next = 0;
-        for wait in waits.iter().filter(|wait| wait.rank == device.rank) {
+        let own = |wait: &&DeviceWait<'_>| wait.rank == device.rank && wait.device == device.device;
+        for wait in waits.iter().filter(own) {
             next = next.max(gaps.partition_point(|gap| gap.0 < wait.start));
             let mut left = wait.end.abs_diff(wait.start);
             while let Some(gap) = gaps.get(next).filter(|gap| gap.0 <= wait.end) {

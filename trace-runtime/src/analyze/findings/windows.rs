@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// work, and the recorded lengths of steps mean nothing.
 const RUNS_AHEAD: f64 = 0.05;
 
+/// Time between steps that is a smaller share of the time from the first to the last step is normal.
+const BETWEEN: f64 = 0.2;
+
 /// The time that shares refer to.
 #[derive(Debug)]
 pub(super) struct Windows {
@@ -21,6 +24,8 @@ pub(super) struct Windows {
     /// If the host runs ahead, the time for which devices work on steps after their end on the host, of the rank with the
     /// most. Else zero.
     pub(super) overrun_ns: u64,
+    /// The time between steps, of the rank with the most, if it is long: it is not part of the whole.
+    pub(super) between_ns: u64,
 }
 
 impl Windows {
@@ -34,6 +39,7 @@ impl Windows {
                 by_rank: spans(trace),
                 steps: Vec::new(),
                 overrun_ns: 0,
+                between_ns: 0,
             };
         }
         let ends: Vec<i64> = marked
@@ -59,8 +65,21 @@ impl Windows {
             } else {
                 0
             },
+            between_ns: by_rank.values().map(between_ns).max().unwrap_or(0),
             by_rank,
         }
+    }
+}
+
+/// The time between the steps of a rank, if it is long.
+fn between_ns(steps: &Intervals) -> u64 {
+    let ends = steps.as_slice().first().zip(steps.as_slice().last());
+    let whole = ends.map_or(0, |(first, last)| last.1.abs_diff(first.0));
+    let between = whole.saturating_sub(steps.length());
+    if between as f64 > BETWEEN * whole as f64 {
+        between
+    } else {
+        0
     }
 }
 
