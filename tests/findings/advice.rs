@@ -87,6 +87,23 @@ fn a_device_that_runs_dry_at_synchronisations_gets_advice_about_them() {
 }
 
 #[test]
+fn the_advice_is_about_the_longest_cause_of_idle_time() {
+    // Reading a result takes 200 µs of each round, and then the host is outside of ops.
+    let of = |outside: u64| {
+        let mut profile = Profile::default();
+        for round in 0..5 {
+            let start = round * (300 + outside);
+            profile.op("aten::mm", start, 20);
+            profile.launch(start + 2, round + 1, "sgemm", (start + 10, 200));
+            profile.synchronise(start + 20, 195);
+        }
+        advice(&profile.read(), FindingKind::HostBound)
+    };
+    assert!(of(10).contains("less often"), "{}", of(10));
+    assert!(of(200).contains("outside of traced ops"), "{}", of(200));
+}
+
+#[test]
 fn idle_time_without_launches_asks_for_the_runtime_calls() {
     let mut profile = Profile::default();
     for round in 0..5 {

@@ -85,18 +85,26 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let by_others =
         kind == FindingKind::DeviceIdle && known && class(IdleClass::Unknown) <= idle_ns / 2;
     // Where launches are not known, what the host did is the only evidence.
+    let causes = [
+        (once_ns, ONCE),
+        (allocating_ns, FindingKind::Allocation.advice()),
+        (dry_ns, FindingKind::Synchronisation.advice()),
+        (loading_ns, FindingKind::DataLoading.advice()),
+        (
+            if kind == FindingKind::HostBound {
+                outside_ns
+            } else {
+                0
+            },
+            OUTSIDE_ADVICE,
+        ),
+    ];
+    // Of equal ones the first.
+    let main = causes.into_iter().rev().max_by_key(|cause| cause.0);
     let advice = if by_others {
         Some(OTHERS_ADVICE)
-    } else if once_ns > idle_ns / 2 {
-        Some(ONCE)
-    } else if allocating_ns > idle_ns / 2 {
-        Some(FindingKind::Allocation.advice())
-    } else if dry_ns > idle_ns / 2 {
-        Some(FindingKind::Synchronisation.advice())
-    } else if loading_ns > idle_ns / 2 {
-        Some(FindingKind::DataLoading.advice())
-    } else if kind == FindingKind::HostBound && outside_ns > idle_ns / 2 {
-        Some(OUTSIDE_ADVICE)
+    } else if let Some((_, advice)) = main.filter(|main| main.0 > idle_ns / 2) {
+        Some(advice)
     } else if kind == FindingKind::DeviceIdle && known {
         Some(NO_LAUNCHES_ADVICE)
     } else {
