@@ -11,6 +11,7 @@ use super::super::short_name::ShortNames;
 use super::super::step_table::StepTable;
 use super::super::trust::UntrustedOp;
 use super::allocation::allocating_ns;
+use super::caller::main_caller;
 use super::data_loading::Loaders;
 use super::exposed_communication::Exposed;
 use super::finding::{Finding, FindingKind, FindingPart, Whole};
@@ -75,6 +76,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) stages: BTreeMap<u32, String>,
     /// The work of each rank without communication, if ranks have stages.
     pub(crate) rank_work: BTreeMap<u32, u64>,
+    /// The op below which most of the idle time passes, if no op alone has much of it; the mean over devices.
+    pub(crate) caller: Option<(String, u64)>,
     /// Host ops that load the program's input.
     input_ops: HashSet<String>,
     names: ShortNames,
@@ -92,6 +95,7 @@ pub(crate) struct HostTimes {
     caused: Vec<CausedWaits>,
     stages: BTreeMap<u32, String>,
     rank_work: BTreeMap<u32, u64>,
+    caller: Option<(String, u64)>,
     input_ops: HashSet<String>,
 }
 
@@ -119,6 +123,7 @@ impl HostTimes {
             } else {
                 BTreeMap::new()
             },
+            caller: main_caller(trace, model, &idle),
             caused,
             stages,
             idle,
@@ -151,6 +156,7 @@ impl<'a> Facts<'a> {
             caused,
             stages,
             rank_work,
+            caller,
             input_ops,
         } = host_times;
         if windows.is_empty() {
@@ -177,6 +183,7 @@ impl<'a> Facts<'a> {
             caused,
             stages,
             rank_work,
+            caller,
             input_ops,
             names: ShortNames::of(tables.ops.iter().map(|row| row.operation.as_str())),
             tables,

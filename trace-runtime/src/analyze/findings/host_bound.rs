@@ -26,6 +26,10 @@ const NO_LAUNCHES_ADVICE: &str = "record the runtime calls too (launches, synchr
 const OTHERS_ADVICE: &str = "let streams wait for each other less often, and start communication and copies before their \
      results are needed";
 
+/// What to try where the host launches the kernels of an optimizer one by one.
+const OPTIMIZER_ADVICE: &str = "use the fused or multi-tensor version of the optimizer (`fused=True`, `foreach=True`): it \
+     updates all parameters with a few kernels";
+
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let devices = &facts.idle;
     let Some(most) = devices.iter().rev().max_by_key(|one| one.idle_ns) else {
@@ -107,6 +111,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         Some(advice)
     } else if kind == FindingKind::DeviceIdle && known {
         Some(NO_LAUNCHES_ADVICE)
+    } else if matches!(&facts.caller, Some((caller, _)) if caller.starts_with("Optimizer.step")) {
+        Some(OPTIMIZER_ADVICE)
     } else {
         None
     };
@@ -137,9 +143,23 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
             .collect();
         let _ = write!(finding.sentence, " ({})", text.join(", "));
     }
-    if !host.is_empty() {
+    let caller = main_caller(facts, &finding);
+    if !host.is_empty() || caller.is_some() {
         let host = host.join(" and ");
-        let _ = write!(finding.sentence, "; meanwhile the host is {host}");
+        let caller = caller.map_or_else(String::new, |caller| {
+            let comma = if host.is_empty() { "" } else { ", " };
+            format!("{comma}mostly below {caller}")
+        });
+        let _ = write!(finding.sentence, "; meanwhile the host is {host}{caller}");
     }
     vec![finding]
+}
+
+/// The op below which most of the idle time passes, with that time, if the parts do not have it already.
+fn main_caller(facts: &Facts<'_>, finding: &Finding) -> Option<String> {
+    let (caller, ns) = facts.caller.as_ref()?;
+    let named = finding.parts.iter().find(|part| part.name == *caller);
+    // An op with little below it is named already.
+    let is_new = named.is_none_or(|part| part.ns < ns / 3 * 2) && !facts.loads_data(caller);
+    is_new.then(|| facts.part_text(&facts.part(caller, *ns)))
 }

@@ -5,6 +5,7 @@
 //! `tests/findings.rs`.
 
 mod allocation;
+mod caller;
 mod copies;
 mod data_loading;
 mod device_work;
