@@ -11,7 +11,7 @@ use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Rows in the largest chunk; a row's key is its chunk's number above these bits.
+/// Bits of a row's slot in its key, below the number of its chunk. They limit the rows of a chunk.
 pub const SLOT_BITS: u32 = 12;
 pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 
@@ -19,10 +19,10 @@ pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 pub const NO_PARENT: u32 = u32::MAX;
 
 const DURATION_BITS: u32 = 36;
-/// A duration that does not fit its bits: the row's extra has it.
+/// The duration of a row that has a longer one than fits: the real duration is in the row's extra.
 pub const LONG_DURATION: u64 = (1 << DURATION_BITS) - 1;
 const SIGNATURE_BITS: u32 = 24;
-/// The largest number of a signature: a trace has at most one more than this.
+/// The largest number of a signature. Numbers start at 0.
 pub const MAX_SIGNATURES: u32 = (1 << SIGNATURE_BITS) - 1;
 
 /// One execution, packed.
@@ -36,7 +36,8 @@ pub struct Row {
     pub outcome: Outcome,
     /// There is an extra for this row.
     pub extra: bool,
-    /// Position among the ops in the order in which they began: of the thread while recording, of the trace once assembled.
+    /// Position in the order in which ops began: among the ops of the thread while recording, among all ops once the
+    /// trace is assembled.
     pub step: u32,
     /// The parent's `step`, or [`NO_PARENT`].
     pub parent: u32,
@@ -254,8 +255,8 @@ pub struct BlockCopy {
     pub extras: Vec<u64>,
 }
 
-/// Copies a chunk of a region while its thread may append to it, and while the block may be used for another chunk.
-/// `None` if it is, or if the block is free.
+/// Copies a chunk of a region, while its thread may append to it. `None` if the block is free, or was used for another
+/// chunk during the copy.
 pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     let words = block.header();
     let sequence = words[header::SEQUENCE].load(Ordering::Acquire);
@@ -263,7 +264,7 @@ pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     if sequence == 0 || owner == TABLES {
         return None;
     }
-    // The rows first: the extra of a row that is seen is seen too.
+    // Rows are loaded before extras, so that a row that is seen always has its extra.
     let rows = words[header::LEN].load(Ordering::Acquire) as usize;
     let extras = words[header::EXTRA_WORDS].load(Ordering::Acquire) as usize;
     let load = |word: &AtomicU64| word.load(Ordering::Relaxed);

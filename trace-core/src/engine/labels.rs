@@ -24,7 +24,7 @@ pub(crate) struct Labels {
     /// Labelled ops by op and label: open addressing, at most half full.
     ops: Vec<LabelledOp>,
     op_count: usize,
-    /// By number, the sites of the ops that have the label. Those of the scope that the thread is in are elsewhere.
+    /// By label number, the sites of the ops that have the label. The recorder has those of the current scope instead.
     sites: Vec<Sites>,
 }
 
@@ -43,7 +43,8 @@ struct Slot {
     hash: u32,
 }
 
-/// Scope, length, and both ends of a label's text. That is all of a text of up to [`WHOLE`] bytes, which most labels are.
+/// Scope and length of a label's text, and its first and last bytes. They contain the whole text if it has at most
+/// [`WHOLE`] bytes, as most labels do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Key {
     scope_and_len: u64,
@@ -140,7 +141,7 @@ impl Labels {
         Some(())
     }
 
-    /// Puts the sites of `outer` away, and those of `inner` in their place.
+    /// Stores `sites` as those of `outer`, and replaces them by those of `inner`.
     pub(crate) fn exchange_sites(
         &mut self,
         sites: &mut Sites,
@@ -156,7 +157,7 @@ impl Labels {
         }
     }
 
-    /// The number of a label inside the scope of another. An empty label is that scope's.
+    /// The number of a label inside the scope of another. An empty text is the label of that scope.
     pub(crate) fn number(&mut self, scope: LabelNumber, text: &str, room: &Room) -> LabelNumber {
         if text.is_empty() || scope == REFUSED_LABEL {
             return scope;

@@ -15,7 +15,7 @@ type Phase = u32;
 
 /// Ops take the long path: their session has to be looked up, or they have more than a row.
 pub(crate) const CLOSED: Phase = u32::MAX - 1;
-/// Something uses the recorder: the code of a user that describes tensors, or the recorder itself.
+/// The recorder is in use: by the user's code that describes tensors, or by its own code.
 pub(crate) const BUSY: Phase = u32::MAX;
 
 /// The recorder of a thread.

@@ -58,7 +58,7 @@ impl Shared {
         self
     }
 
-    /// Keeps rows and tables there.
+    /// Keeps rows and tables in this storage instead of on the heap.
     pub fn with_storage(mut self, storage: Arc<dyn Storage>) -> Shared {
         self.signatures = Signatures::in_storage(storage.clone());
         self.storage = Some(storage);
@@ -89,7 +89,7 @@ impl Shared {
             filtered_out: AtomicU64::new(0),
         });
         if let Some(storage) = &self.storage {
-            // Without it the rows are still read back, on a thread without a name.
+            // If this fails, the rows can still be read, but their thread has no name.
             storage.publish(TableEntry::Thread {
                 log: log.uid,
                 thread: &log.thread,

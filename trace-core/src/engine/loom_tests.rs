@@ -83,7 +83,7 @@ impl Ring {
     }
 }
 
-/// The values of a copy, whose row and extra are of one chunk.
+/// The values of a copy. Checks that each row and its extra are of one chunk.
 fn values_of(copy: &BlockCopy) -> Vec<u64> {
     copy.rows
         .iter()

@@ -80,7 +80,7 @@ impl ReportedMemory {
     ) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = match bytes {
-            // A free needs no further room: its block gave some back.
+            // A free needs no room: removing its block from the live ones makes enough.
             Some(bytes) if room(EVENT_BYTES) => {
                 table.live.insert((device, address), bytes);
                 i64::try_from(bytes).unwrap_or(i64::MAX)

@@ -34,7 +34,7 @@ pub struct RawExtra {
     /// In order, without overlap. If there are many suspensions, only the longest are listed.
     pub pauses: Option<Box<Pauses>>,
     pub parent: Option<OpRef>,
-    /// The number by which its children refer to a task, which may begin and end on different threads.
+    /// The number of a task, which may begin and end on different threads. Its children refer to this number.
     pub task: Option<u32>,
     pub meta: Meta,
 }
@@ -53,7 +53,7 @@ impl RawExtra {
 /// Keys and values of `meta(…)`. Only a reader of files has keys that are not literals.
 pub type Meta = Vec<(Cow<'static, str>, String)>;
 
-/// A time in which an op did not work, in ticks since the op began.
+/// A period in which an op was suspended or waited, in ticks since the op began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawPause {
     pub kind: PauseKind,

@@ -16,7 +16,7 @@ pub enum Role {
     Fact = 2,
 }
 
-/// A fact about the call that is not a tensor. It takes the place of a tensor's dtype.
+/// A fact about the call that is not a tensor. Its code takes the place of a dtype in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fact {

@@ -235,7 +235,7 @@ fn publish_devices(
     Some(())
 }
 
-/// The device that was stated, else the first output's, else the first input's.
+/// The device that an option gives, else that of the first output, else that of the first input.
 fn device_of(words: &[usize]) -> Device {
     let find = |wanted: fn(Header) -> bool| {
         Parts::new(words)
@@ -291,8 +291,8 @@ impl Latest {
     };
 }
 
-/// The signature that an op has if its remaining words are as expected: its number, and the number of those words. In one
-/// word, with the signature's number at the same bits as in a row.
+/// The signature that an op will have if the rest of its words are as expected: the number of the signature, and how
+/// many words remain. Packed into one word, in which the number has the same bits as in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Expected(u64);
 
@@ -301,7 +301,7 @@ impl Expected {
         Expected(facts(0, number, Outcome::Ok) | u64::from(words))
     }
 
-    /// The same after `words` further words. After more words than there are, it has no [row](Self::facts).
+    /// The same after `words` further words. After more words than remain, it has no [row](Self::facts).
     #[inline]
     pub(crate) fn after(self, words: usize) -> Expected {
         Expected(self.0.wrapping_sub(words as u64))
@@ -313,8 +313,8 @@ impl Expected {
         self.0 >> 32 << 32
     }
 
-    /// The facts of the row of an op that went well and has this signature: no more words are expected. The duration is
-    /// below [`LONG_DURATION`](super::chunk::LONG_DURATION).
+    /// The facts word of the row of an op that ended with this signature and without an error: no more words are
+    /// expected. The duration is below [`LONG_DURATION`](super::chunk::LONG_DURATION).
     #[inline]
     pub(crate) fn facts(self, duration: u64) -> Option<u64> {
         (self.0 as u32 == 0).then_some(self.0 | duration)

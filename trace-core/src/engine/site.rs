@@ -122,7 +122,7 @@ impl Sites {
         }
     }
 
-    /// The number of the site's op, if it is found at first look and was [shown](Self::show).
+    /// The number of the site's op, if it is in the first slot of its key and was [shown](Self::show).
     #[inline]
     pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<u32> {
         let slot = self.slots.get(first_slot(key, self.slots.len()))?;
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn every_site_is_found_again_also_if_others_share_its_address() {
-        // As in a program, one literal after the other; and a few that begin at one address.
+        // Adjacent literals, as in a program, and a few that begin at one address.
         let text: &'static str = "x".repeat(1 << 15).leak();
         let all: Vec<Site<&'static str>> = (0..text.len() - 8)
             .step_by(8)

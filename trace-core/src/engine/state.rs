@@ -39,11 +39,11 @@ impl Drop for Exit {
 }
 
 struct Control {
-    /// There is a session. It may be waiting for its schedule, or paused.
+    /// True if there is a session. It may be waiting for its schedule, or paused.
     is_claimed: bool,
     /// The session that threads record for now.
     session: Option<Running>,
-    /// Threads that record for themselves.
+    /// Number of threads whose recorder belongs to no session.
     locals: u32,
     changes: u32,
 }
@@ -74,7 +74,7 @@ impl Control {
     }
 
     fn publish(&mut self) {
-        // Neither 0 nor a phase that is not a state.
+        // Skips 0 and the two phases that are not states.
         self.changes = ((self.changes + 1) % CLOSED).max(1);
         let on = self.session.is_some() || self.locals > 0;
         STATE.store(if on { self.changes } else { 0 }, Ordering::Release);

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub(crate) struct Target {
     chunk: Current,
-    /// An op may not be recorded: because of sampling, a filter, or the end of the steps.
+    /// True if some ops are not recorded: because of sampling, a filter, or because the steps run out.
     is_careful: bool,
     sample: u32,
     /// Shorter executions are left out.

@@ -36,7 +36,7 @@ struct Task {
     /// The longest suspensions, at most [`MOST_PAUSES`], and the wait for a device.
     pauses: Option<Box<Pauses>>,
     has_returned: bool,
-    /// Described, but not polled yet. If it is dropped now, it is not recorded.
+    /// True if the inputs are described and the op was not polled yet. If it is dropped now, it is not recorded.
     is_deferred: bool,
 }
 

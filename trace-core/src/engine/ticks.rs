@@ -12,7 +12,7 @@ pub struct TickScale {
 }
 
 impl TickScale {
-    /// Ticks that are nanoseconds. They count from [`ORIGIN`], so that times before it are possible.
+    /// Ticks of one nanosecond. They count from [`ORIGIN`], so that times before it are possible.
     pub const NANOSECONDS: TickScale = TickScale {
         base: ORIGIN,
         rate: 1 << 32,

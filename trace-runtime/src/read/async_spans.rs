@@ -1,7 +1,7 @@
 //! Async spans (`b` and `e` events), which belong to an id and not to a thread.
 //!
-//! Spans of one id nest. Spans of different ids may overlap, so they go to their own rows, `async 1` and so on:
-//! each id to the first row of its process that is free when its first span begins.
+//! Spans of one id nest. Spans of different ids may overlap, so they are put on separate rows, `async 1` and so on. An
+//! id uses the first row of its process that is free when its first span begins.
 
 use super::category::{Lane, Vendor};
 use super::collector::{EventRow, UNFINISHED};

@@ -37,7 +37,7 @@ pub(super) enum Category {
     Xla,
     /// Work on a device that copies or fills.
     DeviceMemory,
-    /// A synchronisation, shown once more on the row of the stream that it is about.
+    /// A synchronisation, repeated on the row of the stream that it waits for.
     Sync,
     /// An annotation of the host that the profiler repeats on a device's row.
     Mirror,

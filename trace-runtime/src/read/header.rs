@@ -1,4 +1,4 @@
-//! The keys of a Chrome trace beside its events: the rank, the devices, the clock.
+//! The keys of a Chrome trace outside its events: the rank, the devices, the clock.
 
 use super::devices::Devices;
 use super::scanner::{Fault, Raw, Scanner};
@@ -14,7 +14,7 @@ pub(super) struct FileHeader {
     devices: Vec<(String, String)>,
 }
 
-/// A longer value is a log or a dump and not a fact for a report.
+/// Length in bytes. A longer value is a log or a dump, not a fact for a report.
 const LONGEST_FACT: usize = 1000;
 
 impl FileHeader {

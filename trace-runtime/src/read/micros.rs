@@ -25,7 +25,7 @@ impl Micros {
             at += 8;
         }
         while let Some(digit) = digit(digits, at) {
-            // 18 digits of microseconds are past what nanoseconds in 64 bits can hold.
+            // 64 bits of nanoseconds hold fewer than 18 digits of microseconds.
             if at >= 18 {
                 return Micros::parse_slowly(text);
             }

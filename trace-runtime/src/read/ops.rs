@@ -20,7 +20,7 @@ pub(super) struct Ops {
     distinct: Vec<(Lane, Category)>,
 }
 
-/// Before the fields of the event: lane and category, name, device.
+/// The parts of an op's text before the fields of the event: lane and category, name, device.
 const OWN_PARTS: usize = 3;
 const PARTS: usize = OWN_PARTS + Field::COUNT;
 

@@ -1,8 +1,8 @@
 //! Reads a Chrome trace that this crate wrote, and restores the trace that was written.
 //!
-//! Each entry has one `cpu_op` event with all of its fields. The other events are derived from the
-//! entries, for viewers, and are skipped. So is the row of an event in the viewer, which depends only
-//! on which entries overlap.
+//! Each entry has one `cpu_op` event with all of its fields. The other events are derived from the entries, for
+//! viewers, and are skipped. An event's row in the viewer is skipped too, because it depends only on which entries
+//! overlap.
 
 use super::micros::Micros;
 use super::own_event::{OwnArgs, OwnEvent};

@@ -14,9 +14,9 @@ use std::thread;
 
 /// Reads traces, keeping more of them than [`open`](super::open) does.
 ///
-/// Interpreter frames and calls into a device's runtime overlap the ops around them, so they are not entries
-/// if a trace has ops, unless asked for here. Runtime calls are always available from
-/// [`TraceView::runtime_calls`](crate::TraceView::runtime_calls); frames are left out and counted.
+/// Interpreter frames and calls into a device's runtime overlap the ops around them. If a trace has ops, both are left
+/// out of the entries by default; the methods here keep them. Runtime calls are always available from
+/// [`TraceView::runtime_calls`](crate::TraceView::runtime_calls); frames are counted.
 ///
 /// ```
 /// use trace_runtime::{TraceView, read::Reader};
@@ -157,12 +157,12 @@ impl Reader {
             Format::Recorded => {
                 let mut text = BufReader::with_capacity(1 << 16, window.rest());
                 recorded(Deserializer::from_reader(&mut text)).map_err(|error| {
-                    // Damaged compressed data gives wrong text first; the decoder notices only at the end.
+                    // Damaged compressed data first yields wrong text; the decoder notices the damage only at the end.
                     let damage = io::copy(&mut text, &mut io::sink()).err();
                     damage.map_or(error, TraceError::reading)
                 })
             }
-            // Begins with other bytes: see above.
+            // Not possible: a recording begins with other bytes, see above.
             Format::Optrace => Err(TraceError::not_a_trace(
                 "a recording begins with its header",
             )),

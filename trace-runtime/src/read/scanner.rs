@@ -1,4 +1,4 @@
-//! A cursor over JSON text that copies nothing: strings and numbers come out as slices of the input.
+//! A cursor over JSON text that copies nothing: strings and numbers are returned as slices of the input.
 //!
 //! Written for traces of hundreds of megabytes of which a reader needs a few fields. Skipped values are
 //! checked only for balanced brackets and closed strings: some profilers write `nan` or raw control
@@ -14,7 +14,7 @@ pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     /// True if more text follows these bytes.
-    goes_on: bool,
+    more_follows: bool,
 }
 
 /// An error in the text: its position, and what was expected there.
@@ -107,9 +107,13 @@ impl<'a> Scanner<'a> {
         Scanner::within(bytes, 0, false)
     }
 
-    /// A scanner over text that may be incomplete, from `at` on. `goes_on` is true if more text follows.
-    pub(super) fn within(bytes: &'a [u8], at: usize, goes_on: bool) -> Scanner<'a> {
-        Scanner { bytes, at, goes_on }
+    /// A scanner over text that may be incomplete, from `at` on. `more_follows` is true if more text follows.
+    pub(super) fn within(bytes: &'a [u8], at: usize, more_follows: bool) -> Scanner<'a> {
+        Scanner {
+            bytes,
+            at,
+            more_follows,
+        }
     }
 
     pub(super) fn fault<T>(&self, expected: &'static str) -> Result<T, Fault> {
@@ -299,7 +303,7 @@ impl<'a> Scanner<'a> {
         &self.bytes[start..end]
     }
 
-    /// The [`tail`] of what comes next, if it is that long.
+    /// The [`tail`] of the next `length` bytes, if there are as many.
     #[inline]
     pub(super) fn tail(&self, length: usize) -> Option<u64> {
         self.bytes.get(self.at..self.at + length).map(tail)
@@ -338,7 +342,7 @@ impl<'a> Scanner<'a> {
     /// True if only white space is left.
     pub(super) fn at_end(&mut self) -> Result<bool, Fault> {
         let nothing = self.peek().is_none();
-        if nothing && self.goes_on {
+        if nothing && self.more_follows {
             return self.fault("more text");
         }
         Ok(nothing)
@@ -346,7 +350,7 @@ impl<'a> Scanner<'a> {
 
     /// True if only white space is left, and more text follows it.
     pub(super) fn is_cut_off(&mut self) -> bool {
-        self.goes_on && self.peek().is_none()
+        self.more_follows && self.peek().is_none()
     }
 
     /// The text from the cursor on.
@@ -437,8 +441,8 @@ fn block_at(bytes: &[u8], at: usize) -> Option<&[u8; BLOCK]> {
 
 /// Index of the first quote or backslash from `at` on, or the length of the text.
 ///
-/// Most strings are shorter than a block: those are searched here, because calling `memchr2` for every
-/// string costs 8 % more instructions on a `torch.profiler` trace. Longer ones are left to it.
+/// Most strings are shorter than a block. Those are searched here, because calling `memchr2` for every string costs 8 %
+/// more instructions on a `torch.profiler` trace. Longer ones are searched by `memchr2`.
 #[inline]
 fn quote_or_backslash(bytes: &[u8], at: usize) -> usize {
     let mut from = at;

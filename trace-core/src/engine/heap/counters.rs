@@ -12,7 +12,7 @@ pub struct Counts {
     pub allocated: u64,
     /// The number of those allocations. A reallocation is a free and an allocation.
     pub allocations: u64,
-    /// Bytes of those that were freed by the end of the recording, anywhere.
+    /// Bytes of those allocations that were freed before the recording ended, in whichever op.
     pub freed: u64,
     /// The number of those frees.
     pub frees: u64,
@@ -24,12 +24,12 @@ pub struct Counts {
     pub inside_allocations: u64,
     /// Bytes of those that were freed before the execution that allocated them ended.
     pub temporary: u64,
-    /// The most bytes allocated inside one execution and live at one moment, less what its thread freed.
+    /// The highest live memory inside one execution: bytes allocated since it began, less those that its thread freed.
     pub peak: u64,
 }
 
 impl Counts {
-    /// Turns the counts of a sampled recording into blocks.
+    /// Converts the counts of a sampled recording from [`PARTS`] to blocks.
     pub(super) fn in_blocks(&mut self) {
         for count in [
             &mut self.allocations,

@@ -5,8 +5,8 @@
 //! is charged to the op that allocated it, on whichever thread that happens. Counters belong to one thread each and are
 //! added up when the session ends. Nothing here takes a lock except a new context, a new thread and a logged change.
 //!
-//! An op takes part from the first allocation or free inside it ([`open_ops`]), so ops without any cost nothing here.
-//! Memory that the recorder itself allocates is charged to [`TRACER`]. A recording may [sample](sampling) blocks.
+//! An op is entered at the first allocation or free inside it ([`open_ops`]), so an op that does neither costs nothing
+//! here. Memory that the recorder itself allocates is charged to [`TRACER`]. A recording may [sample](sampling) blocks.
 
 mod changes;
 mod contexts;

@@ -122,7 +122,7 @@ pub(crate) fn context_of(signature: u32) -> u16 {
     context.unwrap_or(OUTSIDE)
 }
 
-/// Counts an execution of an op that ran in pieces, each of them adopted.
+/// Counts an execution of an async op. Its polls only adopted its context, so none of them was counted.
 pub(crate) fn count_call(context: u16) {
     with_slot(|heap, slot| {
         if let Some(counters) = heap.counters_of(slot, context) {

@@ -61,7 +61,7 @@ impl Random {
     pub(super) fn gap(&mut self, every: u64) -> i64 {
         // In (0, 1], with the 53 bits of a float.
         let uniform = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        // The whole part: of `n` bytes none is a point with the probability that the gap is at least `n`.
+        // Rounded down: the next `n` bytes have no sample point if the gap is at least `n`.
         (-uniform.ln() * every as f64) as i64
     }
 }

@@ -82,7 +82,7 @@ impl Slot {
         lock(&self.session).clone()
     }
 
-    /// The slot may be used by another thread.
+    /// Lets another thread use the slot.
     pub(super) fn release(&self) {
         self.is_taken.store(false, Ordering::Release);
     }
@@ -148,7 +148,7 @@ pub fn begin(clock: &Clock, only: Option<u64>, sampled_every: u64) -> bool {
             sampling::clear();
         }
         if owner::tag_of(number) == owner::FIRST_TAG {
-            // Tags begin again: the words of earlier recordings must not be taken for this one's.
+            // Tags are counted from 1 again, so words of earlier recordings would look like words of this one.
             shadow::clear();
         }
         let session = Arc::new(HeapSession {

@@ -38,7 +38,8 @@ pub(super) fn word_for(address: usize) -> Option<&'static AtomicU64> {
     }
 }
 
-/// The same for the usual case: the block is at a multiple of 16 and its region has been used. `None` does not mean that it has no word.
+/// The word in the usual case: the block is at a multiple of 16 and its region has been used. Otherwise `None`, even if
+/// the block has a word.
 #[inline]
 pub(super) fn usual_word(address: usize) -> Option<&'static AtomicU64> {
     let region = region(address)?;
@@ -110,7 +111,7 @@ fn zeroed() -> Option<NonNull<Region>> {
     NonNull::new(unsafe { System.alloc_zeroed(Layout::new::<Region>()) }.cast())
 }
 
-/// Runs over every word that may be in use and clears it.
+/// Clears every word that may be in use.
 pub(super) fn clear() {
     for region in &ROOT {
         // SAFETY: as in `region`.

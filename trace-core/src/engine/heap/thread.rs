@@ -44,7 +44,7 @@ impl Drop for Exit {
 pub(super) struct ThreadHeap {
     /// The value of [`ON`] for which the short path may be taken; 0 if it must not. Always 0 in a sampled recording.
     ready: Cell<u32>,
-    /// The recorder's ops when `owner` was chosen.
+    /// The mark of the recorder's open ops when `owner` was chosen.
     pub(super) mark: Cell<Mark>,
     /// The owner of blocks that are allocated now.
     pub(super) owner: Cell<Owner>,
@@ -67,11 +67,11 @@ pub(super) struct ThreadHeap {
     random: Cell<Random>,
     /// The value of [`ON`] when it joined.
     pub(super) seen: Cell<u32>,
-    /// This module is allocating: such blocks are the tracer's.
+    /// True while this module allocates: such blocks are charged to the tracer.
     pub(super) is_busy: Cell<bool>,
-    /// The thread has ended; destructors of other thread-locals may still run.
+    /// True once the thread has ended. Destructors of other thread-locals may still run.
     is_over: Cell<bool>,
-    /// The thread has no slot of its own: it uses the one that such threads share.
+    /// True if the thread has no slot and uses the one that such threads share.
     pub(super) shares_slot: Cell<bool>,
     pub(super) slot: Cell<Option<&'static Slot>>,
     pub(super) innermost: Cell<OpenOp>,
@@ -182,7 +182,7 @@ pub(super) fn with_slot<R>(f: impl FnOnce(&ThreadHeap, &'static Slot) -> R) -> O
     HEAP.with(|heap| {
         let was_busy = heap.is_busy.get();
         let _busy = heap.busy();
-        // Not while the recorder's ops are being read: that code continues with the slot that it has.
+        // Not inside another call that reads the recorder's ops: that call continues with the slot that it has.
         if !was_busy {
             heap.join_if_new();
         }
@@ -190,7 +190,7 @@ pub(super) fn with_slot<R>(f: impl FnOnce(&ThreadHeap, &'static Slot) -> R) -> O
     })
 }
 
-/// Runs `f`; what it allocates on this thread is the tracer's.
+/// Runs `f`. Memory that it allocates on this thread is charged to the tracer.
 pub(super) fn as_tracer<R>(f: impl FnOnce() -> R) -> R {
     HEAP.with(|heap| {
         let _busy = heap.busy();

@@ -185,7 +185,7 @@ impl Recorder {
     /// Appends the row of the innermost op if its outputs are as expected and there is room for it.
     #[inline]
     fn close_known(&self, start: u64, steps: Steps, expected: Expected, end: u64) -> bool {
-        // A clock that goes back is on the long path too.
+        // If the clock went back, the op also takes the long path.
         let duration = end.wrapping_sub(start);
         let (Some(facts), Some(target)) = (expected.facts(duration), &self.target) else {
             return false;

@@ -348,7 +348,7 @@ impl Recorder {
         )
     }
 
-    /// Top of the words of the ops that are open and began before this step.
+    /// End of the words, on the stack, of the open ops that began before this step.
     fn words_below(&self, step: u32) -> u32 {
         let below = self
             .unusual

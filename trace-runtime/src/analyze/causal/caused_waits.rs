@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CausedWaits {
     pub(crate) rank: u32,
-    /// Added up over the ranks that waited.
+    /// The time in nanoseconds, added up over the ranks that waited.
     pub(crate) ns: u64,
     /// The op that caused most of it, and the time that it caused.
     pub(crate) op: (String, u64),

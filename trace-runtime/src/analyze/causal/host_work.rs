@@ -69,8 +69,8 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         listed.collect()
     }
 
-    /// Calls `visit` with the start, the end and the node of each piece of host work of a rank, in order. The pieces of its
-    /// lanes are merged without a list of them, which would be as large as the model.
+    /// Calls `visit` with the start, the end and the node of each piece of host work of a rank, in order. The pieces of
+    /// its lanes are merged one by one: a merged list would be as large as the model.
     fn most_recent_work(&self, rank: Option<u32>, mut visit: impl FnMut(i64, i64, u32)) {
         let lanes = self.lanes.all.iter().zip(&self.pieces);
         let mut lanes: Vec<_> = lanes

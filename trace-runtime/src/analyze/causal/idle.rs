@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 /// The cause of idle time of a device.
 ///
-/// The idle time before a piece of work is divided at the moments of its launch: before the launch call began
-/// nothing had been launched; during the call, and from its end to the start of the work, the work was launched
-/// but late, unless an event of another stream kept it waiting. A launch takes microseconds: if the device does nothing
-/// for more than a millisecond after the call, something held the work up that the trace does not have.
+/// The idle time before a piece of work is divided at the moments of its launch. Before the launch call began, nothing
+/// had been launched. During the call, and from its end to the start of the work, the work was launched late or waited
+/// for an event of another stream. A launch takes microseconds: if the device is idle for more than a millisecond after
+/// the call, the work was held up by something that is not in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum IdleClass {
@@ -22,7 +22,7 @@ pub enum IdleClass {
     NothingLaunched,
     /// The work had been launched and had not begun.
     LaunchDelay,
-    /// The work had been launched and did not begin for longer than a launch takes; the trace does not have the cause.
+    /// The work had been launched and began much later than a launch takes; the trace does not show why.
     HeldUp,
     /// The work waited for an event of another stream, or for a copy.
     OtherStream,
@@ -145,7 +145,7 @@ pub(crate) struct IdleTimes {
     /// The rank it belongs to.
     pub(crate) rank: Option<u32>,
     pub(crate) device: String,
-    /// False if the trace has no launch of its work.
+    /// False if the trace does not have the launches of its work.
     pub(crate) launches_known: bool,
     /// Within its span; stretches of one class, in order.
     pub(crate) by_class: BTreeMap<IdleClass, Intervals>,

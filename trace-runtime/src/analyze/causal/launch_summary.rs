@@ -59,8 +59,8 @@ json_struct!(LaunchSummary {
 });
 
 impl LaunchSummary {
-    /// True if the device is fed one piece at a time: most work is launched on an empty queue, and launching takes
-    /// longer than the work.
+    /// True if the device receives its work one piece at a time: most work is launched on an empty queue, and launching
+    /// takes longer than the work.
     pub fn is_launch_bound(&self) -> bool {
         self.launches > 0
             && self.on_empty_queue * 2 > self.launches
@@ -134,7 +134,7 @@ impl Sum {
     fn finish(mut self, rank: Option<u32>, device: &str) -> LaunchSummary {
         self.delays.sort_unstable();
         let delays = &self.delays;
-        // Nearest rank: the smallest delay that at least this share of all delays does not exceed.
+        // The nearest-rank percentile: the smallest delay that at least this share of all delays does not exceed.
         let at = |percent: usize| {
             let rank = (delays.len() * percent).div_ceil(100);
             delays.get(rank.saturating_sub(1)).copied().unwrap_or(0)

@@ -1,7 +1,7 @@
 //! Meetings: finds the entries of different ranks that are one collective or one message.
 //!
-//! If the trace names process groups, peers, tags and sequence numbers, they decide. Otherwise the order of the calls
-//! decides. If that is impossible (a rank left a collective before another arrived), the times decide.
+//! Process groups, peers, tags and sequence numbers decide, if the trace has them. Otherwise the order of the calls
+//! decides. If that order is impossible (a rank left a collective before another arrived), the times decide.
 
 use crate::analyze::collective_calls::{
     CollectiveCall, Completions, Participant, collective_calls, collective_calls_by_order,
@@ -259,7 +259,7 @@ fn ranks_in<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<u32> {
     ranks.into_iter().collect()
 }
 
-/// The median over calls of how far apart both sides are: at their starts or at their ends, whichever is nearer.
+/// The median distance between both sides of a call: at their starts or at their ends, whichever is smaller.
 fn distance<T: TraceView + ?Sized>(trace: &T, sends: &[u32], receives: &[u32]) -> u64 {
     let mut apart: Vec<u64> = sends
         .iter()
@@ -360,7 +360,7 @@ fn channel(name: &str) -> String {
     name
 }
 
-/// The side that the name of an op is about.
+/// The side that an op's name contains.
 pub(super) fn side_of(name: &str) -> Option<Side> {
     let name = name.to_lowercase();
     let receives = name.contains("recv") || name.contains("receive");

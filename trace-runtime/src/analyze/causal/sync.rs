@@ -202,7 +202,8 @@ impl Syncs<'_, '_> {
         if copy.end > call.end_ns() {
             return;
         }
-        // With work before it on its stream, the caller waits from the start; else it prepares the copy.
+        // If work is before it on its stream, the caller waits from the start; otherwise the caller first prepares the
+        // copy.
         let before = self.work.lane(lane).and_then(|works| {
             let index = works.works.partition_point(|work| work.start < copy.start);
             works.works.get(index.checked_sub(1)?)
@@ -234,8 +235,8 @@ impl Syncs<'_, '_> {
         }
     }
 
-    /// The next work that a thread launches waits for an event that is not named. The event is taken to be the work that
-    /// ended last before, of the work that had been launched on other streams when the wait was requested.
+    /// The next work that a thread launches waits for an event that is not named. Candidates are the work that had been
+    /// launched on other streams when the wait was requested; the event is assumed to be the one that ended last.
     fn unnamed_wait(&mut self, rank: Option<u32>, to: u32, waiting: &Work, asked_at: i64) {
         let mut last: Option<(u32, Work)> = None;
         for &lane in &*self.streams(rank) {

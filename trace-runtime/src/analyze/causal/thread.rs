@@ -91,8 +91,8 @@ fn runs_backward(name: &str) -> bool {
 
 /// The thread that requested a backward pass only waits while another thread runs it.
 ///
-/// It waits from the first to the last op of the backward thread within a time in which no op of the waiting thread begins
-/// or ends.
+/// It waits from the first to the last op of the backward thread within a period in which no op of the waiting thread
+/// begins or ends.
 pub(super) fn backward<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,

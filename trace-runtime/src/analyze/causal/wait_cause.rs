@@ -20,7 +20,7 @@ const OUTSIDE: &str = "outside of ops";
 /// Causes kept per wait; the time of smaller ones is added to the largest.
 const MOST_CAUSES: usize = 8;
 
-/// A cause in short: rank, op, time.
+/// A cause as numbers: rank, op, time.
 pub(super) type Cause = (u32, u32, u64);
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
@@ -134,7 +134,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     }
 }
 
-/// An activity of a rank.
+/// What a rank did at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Did {
     /// An op, by the number of its name.

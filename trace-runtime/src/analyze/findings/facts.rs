@@ -63,11 +63,11 @@ pub(crate) struct Facts<'a> {
     pub(crate) allocating: Vec<(String, u64)>,
     /// The steps as they ran, device work included.
     pub(crate) steps: Vec<TraceStep>,
-    /// For each rank the time in which its host is in an op, where one step is slow.
+    /// For each rank the time in which its host is in an op; only computed if a step is slow.
     pub(crate) in_ops: BTreeMap<Option<u32>, Intervals>,
     /// The time for which devices work on steps after their end on the host, if that is long.
     pub(crate) overrun_ns: u64,
-    /// The waiting that each rank caused on others, most first.
+    /// The waiting of other ranks that each rank caused, most first.
     pub(crate) caused: Vec<CausedWaits>,
     /// The pipeline stage of each rank that has one.
     pub(crate) stages: BTreeMap<u32, String>,
@@ -78,8 +78,8 @@ pub(crate) struct Facts<'a> {
     names: ShortNames,
 }
 
-/// The results of the causal model that the rules need. The model is as large as the trace: it can be dropped before they
-/// run.
+/// The results of the causal model that the rules need. The model is as large as the trace, so it can be dropped before
+/// the rules run.
 #[derive(Debug)]
 pub(crate) struct HostTimes {
     windows: Windows,

@@ -177,7 +177,7 @@ impl FindingKind {
             | FindingKind::OutsideOps
             | FindingKind::DeviceCategory
             | FindingKind::DeviceOp => 0.5,
-            // Work at the speed of the best shape: an estimate, so long waits come before it.
+            // An estimate, because it assumes the speed of the best shape. So long waits come before it.
             FindingKind::SlowProducts => 0.9,
             _ => 1.0,
         }
@@ -331,10 +331,11 @@ impl Findings {
             let named = |one: &&Finding| {
                 let mut named = one.parts.iter().take(NAMED_PARTS);
                 let within = finding.within.as_ref();
-                // An op or kernel that is a part of the cost is a detail; a cause is not.
+                // An op or kernel that is only a part of an earlier cost is a detail and is left out; a cause is not.
                 let detail = matches!(finding.kind, FindingKind::HostOp | FindingKind::DeviceOp)
                     && within.is_some_and(|other| (other.0, &other.1) == (one.kind, &one.subject));
-                // An op is named for its work; that a device ran out of work at it is another fact.
+                // A synchronisation at which a device runs out of work is a separate fact, even if its op is already
+                // named for its work.
                 let reason = finding.kind == FindingKind::Synchronisation;
                 detail || !reason && named.any(|part| part.name == finding.subject)
             };

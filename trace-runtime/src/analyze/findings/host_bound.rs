@@ -9,7 +9,7 @@ use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
 use std::fmt::Write as _;
 
-/// A device that is idle for less of the time is busy.
+/// A device that is idle for a smaller share counts as busy.
 const LEAST: f64 = 0.05;
 
 /// The advice if the trace does not show the work of the host.

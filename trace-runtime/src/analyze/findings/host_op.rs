@@ -12,7 +12,7 @@ const LEAST: f64 = 0.05;
 const MOST: usize = 4;
 /// Shapes listed for an op, at most.
 const SHAPES: usize = 3;
-/// A call is an exception if it takes this share of the time of all calls, and so many times the median.
+/// A call is an exception if it takes this share of the time of all calls, and this many times the median.
 const MOST_OF_IT: f64 = 0.8;
 pub(super) const TIMES_MEDIAN: u64 = 20;
 
@@ -82,7 +82,7 @@ fn finding(facts: &Facts<'_>, name: &str, cost_ns: u64) -> Finding {
     finding
 }
 
-/// The row of a host op of which one call takes nearly all of the time: first use, or an accident.
+/// The row of a host op if one call takes nearly all of its time: the first use, or an accident.
 pub(super) fn long_call<'a>(facts: &Facts<'a>, name: &str) -> Option<&'a OpRow> {
     let mut rows = facts.tables.ops.iter();
     let row = rows.find(|row| !row.accelerator && row.operation == name)?;

@@ -47,9 +47,9 @@ impl IdleTime {
     }
 }
 
-/// The idle time of every accelerator, with the host op of its rank at each idle moment; and the host ops over all
-/// ranks by the time in which they worked, longest first, as the mean over ranks. Ops inside of one that loads data are part
-/// of it.
+/// The idle time of every accelerator, with the host op of its rank at each idle moment; and the host ops of all ranks
+/// by the time in which they worked, longest first, as the mean over ranks. Ops inside one that loads data are part of
+/// that op.
 pub(crate) fn idle_times<T: TraceView + ?Sized>(
     model: &CausalModel<'_, T>,
     devices: &[DeviceSets],

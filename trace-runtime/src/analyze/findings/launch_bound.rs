@@ -6,7 +6,7 @@ use super::finding::{Finding, FindingKind};
 use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::{count, duration, percent, prose};
 
-/// Longer kernels are worth a launch.
+/// Longer kernels justify a launch.
 const SHORT_NS: u64 = 20_000;
 /// A device that is idle for less of the time gets its launches in time.
 const LEAST_IDLE: f64 = 0.3;

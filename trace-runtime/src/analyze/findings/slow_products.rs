@@ -51,7 +51,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(best) = measured.map(|product| product.2).reduce(f64::max) else {
         return Vec::new();
     };
-    // The time beyond that at the best one's rate.
+    // The time that would be saved at the rate of the best product.
     let lost = |product: &(&OpRow, u64, f64)| (product.1 as f64 * (1.0 - product.2 / best)) as u64;
     let mut slow: Vec<_> = products.iter().filter(|one| one.2 < SLOW * best).collect();
     slow.sort_by_key(|product| std::cmp::Reverse(lost(product)));

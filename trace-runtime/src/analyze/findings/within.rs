@@ -1,4 +1,4 @@
-//! Finds the findings that are parts of others, so that a report can show that they share time.
+//! Finds the findings that are parts of others, so that a report can show that their times overlap.
 
 use super::finding::{Finding, FindingKind};
 

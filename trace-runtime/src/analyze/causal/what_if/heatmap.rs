@@ -21,8 +21,8 @@ const MOST_COLUMNS: usize = 512;
 pub struct Heatmap {
     /// The ranks, one row each.
     pub ranks: Vec<u32>,
-    /// The number of the first step of each column: one column for each step, or for several of a loop with more than
-    /// 512 steps. Empty if the trace has no steps, which is one column then.
+    /// The number of the first step of each column. In a loop with more than 512 steps, several steps share a column.
+    /// Empty if the trace has no steps: there is one column then.
     pub steps: Vec<u64>,
     /// By rank, then by step; 0 if a rank did nothing.
     pub cells: Vec<Vec<f64>>,

@@ -22,9 +22,9 @@ use scenario::Factors;
 
 /// A job that can be replayed with other durations. Made once by [`CausalModel::what_if`], for any number of scenarios.
 ///
-/// The replay keeps what depends on what, the order of work on each thread and stream, and the recorded time between
-/// ops. Waiting is not kept: it follows from the new times. It does not know what the program would do differently:
-/// another schedule, another split of the work, or work that is not in the trace.
+/// The replay keeps the dependencies, the order of work on each thread and stream, and the recorded time between ops.
+/// Waiting is computed from the new times. The replay does not know what the program would do differently: another
+/// schedule, another split of the work, or work that is not in the trace.
 ///
 /// ```
 /// use trace_runtime::analyze::{CausalModel, Scenario};
@@ -57,8 +57,8 @@ pub struct WhatIf<'m, T: ?Sized> {
 pub struct JobTime {
     /// The time of all steps together; from the first start to the last end if the trace has no steps.
     pub total_ns: u64,
-    /// The number and time of each step: from the end of the one before it, or from its first start if that is later,
-    /// until its last end on any rank.
+    /// The number and time of each step. A step lasts until its last end on any rank. It begins at the end of the step
+    /// before it, or at its own first start if that is later.
     pub steps: Vec<(u64, u64)>,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Peers {
     /// By group: an entry of it.
     pub(super) example: Vec<u32>,
     groups: usize,
-    /// The entries by group, and within a group by their work. Made when a median is asked for.
+    /// The entries by group, and within a group by their work. Computed at the first request for a median.
     by_work: OnceCell<Vec<u32>>,
 }
 

@@ -1,7 +1,7 @@
 //! Replays the causal model with other durations: when would each piece of work begin and end?
 //!
-//! A lane goes through its pieces in order. Work takes its new duration. Time between pieces is kept, except for
-//! waiting, which ends when what it waits for arrives. Edges are of two sorts:
+//! A lane walks through its pieces in order. Work takes its new duration. Time between pieces is kept, except for
+//! waiting, which ends when the awaited work or rank arrives. Edges are of two sorts:
 //!
 //! - At a *meeting* of ranks a lane continues when it and the others have arrived.
 //! - Other edges end the gap before them (a stream that waits for a launch): the lane continues when both it and the edge
@@ -33,7 +33,7 @@ pub(super) struct Replay<'m> {
     /// Moment, kind and edge, sorted.
     events: Vec<(i64, u8, u32)>,
     first_start: i64,
-    /// Entries whose waits are not known: their ranks may have arrived at any time before.
+    /// Entries whose waits are not known: their ranks may have arrived at any earlier time.
     unknown_waits: BTreeSet<u32>,
 }
 
@@ -50,7 +50,7 @@ struct LaneState {
     /// The recorded moment up to which the lane has been walked, and that moment in the replay.
     at: i64,
     new: i64,
-    /// True if it has been waiting since then.
+    /// True if the lane has waited since that moment.
     waits: bool,
 }
 
@@ -93,7 +93,8 @@ impl<'m> Replay<'m> {
         self
     }
 
-    /// Walks everything. `ran` gets the node, start and end of each stretch of work, and the start of each wait.
+    /// Walks all lanes. `ran` is called with the node, start and end of each stretch of work, and with the start of
+    /// each wait.
     pub(super) fn run(&self, durations: &impl Durations, ran: &mut impl FnMut(u32, i64, i64)) {
         let start = LaneState {
             piece: 0,
@@ -122,7 +123,7 @@ impl<'m> Replay<'m> {
                     walk.meet(lane, at, value);
                     continue;
                 }
-                // If something else arrives without a delay, the lane continued at once.
+                // If another edge of the moment has no delay, the lane continued at once.
                 let passes = moment[arriving..passing]
                     .binary_search_by_key(&(lane, false), sort)
                     .is_ok();
@@ -213,7 +214,7 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
             if piece.start >= until {
                 break;
             }
-            // Code that runs between the ops of a step counts as time between pieces.
+            // Code between the ops of a step counts as time between pieces.
             let is_op = piece.node != NONE;
             if !piece.is_work() && self.replay.unknown_waits.contains(&piece.node) {
                 if piece.end > until {

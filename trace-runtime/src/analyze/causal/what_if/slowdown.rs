@@ -8,9 +8,9 @@ use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata::{STAGE, of_rank};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of ops and ranks that are replayed: those with the most work above the usual.
+/// Number of ops and of ranks that are replayed: those whose work is furthest above the usual.
 const MOST_PARTS: usize = 16;
-/// The same for jobs with more than a million entries, where a replay takes a tenth of a second and more.
+/// The same for jobs with more than a million entries, because a replay of these takes a tenth of a second or more.
 const MOST_PARTS_OF_LONG_JOBS: usize = 4;
 const LONG_JOB: usize = 1_000_000;
 /// A slowdown below this is noise.
@@ -24,7 +24,7 @@ const NOTICEABLE: f64 = 1.02;
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Slowdown {
-    /// S: the time of the job over its ideal time. 1 is a job without stragglers.
+    /// The time of the job divided by its ideal time, known as S. A job without stragglers has 1.
     pub slowdown: f64,
     /// The time of the job as it was.
     pub recorded: JobTime,
@@ -204,8 +204,8 @@ fn ratio(actual: u64, ideal: u64) -> f64 {
     }
 }
 
-/// The cause in one line: one rank if that explains the slowdown as well as its whole stage does, else the stage, else
-/// the op.
+/// The cause in one line: a rank, if it explains the slowdown as well as its whole stage does; otherwise the stage;
+/// otherwise the op.
 fn cause(found: &Slowdown) -> String {
     if found.slowdown < NOTICEABLE {
         return format!(
