@@ -26,7 +26,7 @@ use crate::DType;
             numbers need the feature `half` or `num-complex` of trace-runtime"
 )]
 pub trait Element {
-    /// The element type of tensors with such elements.
+    /// The dtype of a tensor of such elements.
     const DTYPE: DType;
 }
 

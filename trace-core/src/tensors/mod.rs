@@ -21,7 +21,7 @@
 //!
 //! # Your own tensor
 //!
-//! One method, and it is recorded wherever it is passed or returned:
+//! Implement one method, and the tensor is recorded wherever it is passed or returned:
 //!
 //! ```
 //! use trace_runtime::{DType, Device, TensorLike, TensorSink};
@@ -70,7 +70,7 @@
 //! # }
 //! ```
 
-/// An element of slices, arrays and vectors. A single one is a number, not a tensor.
+/// Implements the traits for an element type of slices, arrays and vectors. A single value is a number, not a tensor.
 #[cfg(any(feature = "half", feature = "num-complex"))]
 macro_rules! element {
     ($element:ty => $dtype:ident) => {

@@ -1,7 +1,7 @@
 //! A group of runs as a small file that can be committed.
 //!
-//! The figures of the quietest run, which is the one that is shown, are kept exactly. The figures of the other runs, which
-//! show how much runs vary, are kept as thousandths of those: four characters rather than ten.
+//! The quietest run is the one that is shown, so its figures are kept exactly. The other runs only show how much runs
+//! vary, so their figures are kept as thousandths of the exact ones: four characters rather than ten.
 
 use super::run_group::{Matched, RunGroup};
 use super::run_summary::{RowFigures, RowSummary, RunSummary};
@@ -271,8 +271,8 @@ fn figures(fields: &[u64]) -> Option<RowFigures> {
     })
 }
 
-/// The field of the exact run that each field is a multiple of: the same field, or the self time for the last two, which
-/// may be zero in one run and large in another.
+/// For each field, the field of the exact run that it is a multiple of. It is the same field, except that the last two
+/// are multiples of the self time: they may be zero in one run and large in another.
 const RELATIVE_TO: [usize; 8] = [0, 1, 2, 3, 4, 5, 1, 1];
 
 /// The figures of another run as thousandths of the exact ones; the count as it is.

@@ -179,8 +179,8 @@ impl<'a> Item<'a> {
         self.runs[runs].iter().any(Option::is_some)
     }
 
-    /// The number of calls in the run that has the fewest. Where most of the time is in the few calls of one row, it is
-    /// close to their number, however many short calls the other rows have.
+    /// The number of calls in the run that has the fewest. If a few calls of one row take most of the time, the result
+    /// is close to their number, even if the other rows have many short calls.
     pub(super) fn fewest_calls(&self) -> f64 {
         let counts = self.runs.iter().flatten().map(|of| {
             if of.concentration > 0.0 {

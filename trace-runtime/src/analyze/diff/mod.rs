@@ -3,7 +3,7 @@
 //! # Method
 //!
 //! **Runs, not calls.** Calls of one run share its machine, its memory layout and its moment, so they are not
-//! independent. Each run is reduced to a few figures ([`RunSummary`]), and the variation of those between runs is the
+//! independent. Each run is reduced to a few figures ([`RunSummary`]), and their variation between runs is the
 //! uncertainty. Figures are compared as logarithms, because disturbances multiply.
 //!
 //! **What is shown** is the quietest run of each side, the one with the smallest total: interference from other
@@ -27,30 +27,33 @@
 //! shared machine is slow for several runs in a row, and only ever adds time, so the slow half shows the machine and the
 //! fast half the program.
 //!
-//! **The common change.** If four ops or more have a share of the time, the median of their changes is what they have
-//! in common: the clock speed, the load of the machine, a compiler. A change of only half of them is not common, and
-//! three percent are chance. Ops are judged by what they have beyond it. The total is judged by its quiet time as it is: a
-//! change to everything is a change of the total, and no op is blamed. The *time* of the total is judged after
-//! removing by how much the median op exceeds its quiet time, which is interference.
+//! **The common change.** If four ops or more have a share of the time, the median of their changes is the common
+//! change. Its cause is the clock speed, the load of the machine, or a compiler. A change of only half of the ops is
+//! not common, and up to three percent may be chance. Each op is tested for its change beyond the common one. The total
+//! is tested by its quiet time, common change included: if everything changes, the verdict is on the total and not on
+//! any op. For the *time* of the total, interference is removed first: the factor by which the median op exceeds its
+//! quiet time.
 //!
-//! **The test** is a moderated t test of the difference between the levels. The variance comes from the runs that the levels
-//! are means of, times 1.3² because they were selected. It is a weighted mean of an item's own variance and of one that all
-//! items share, by the empirical Bayes estimate of Smyth (2004): items that vary alike share much (at most four degrees of
-//! freedom), and an op that varies much more than the others does not hide their changes. The variance has a floor, which
-//! is higher for an op whose calls are a mixture of lengths. Groups of runs ([`Design::Groups`]) were made at different
-//! times, so a drift between them is assumed: 1 % for the quiet time of an op, 5 % for the total, 25 % for times. Runs in turns
-//! ([`Design::Pairs`], `optrace compare`) need no such assumption: only they find that everything is 10 % slower.
+//! **The test** is a moderated t test of the difference between the levels. The variance comes from the runs that the
+//! levels are means of, times 1.3² because these were selected. It is a weighted mean of two variances: that of the
+//! item, and one that all items share, by the empirical Bayes estimate of Smyth (2004). Items that vary alike share
+//! much (at most four degrees of freedom), and an op that varies much more than the others does not hide their changes.
+//! The variance has a minimum, which is higher for an op whose calls are a mixture of lengths. Groups of runs
+//! ([`Design::Groups`]) were made at different times, so a drift between them is assumed: 1 % for the quiet time of an
+//! op, 5 % for the total, 25 % for times. Runs in turns ([`Design::Pairs`], `optrace compare`) need no such assumption,
+//! so only they can find that everything is 10 % slower.
 //!
-//! **Few runs.** With fewer than three runs a side the variation between runs is assumed (35 %), an op must change the
-//! total by 5 %, and by more than interference took from all other ops (their time above the quiet time): one
-//! run shows little, and the result shows how little.
+//! **Few runs.** With fewer than three runs a side, the variation between runs is assumed to be 35 %. A change of an op
+//! must then be at least 5 % of the total, and larger than the time that interference took from all other ops (their
+//! time above the quiet time). The result shows how large a change had to be.
 //!
-//! **Blocks of calls.** A time must also change by more than its calls explain, or a few interrupted calls would decide.
-//! Its error within a run comes from ten blocks of consecutive calls, because calls that follow each other are slow
-//! together. The same holds for the quiet time of an op with fewer than 16 calls, and with fewer than three runs a side.
-//! A few very long calls in each run make that error large, so five runs a side or more that are all apart by a factor of
-//! three need no such support: that is how a growing tail is found.
-//! One call shows no error: for an op with a single call all runs of a side must be slower than all of the other.
+//! **Blocks of calls.** The change of a time must also be larger than the variation of its calls explains; otherwise a
+//! few interrupted calls would decide. The error within a run comes from ten blocks of consecutive calls, because calls
+//! that follow each other are slow together. The same holds for the quiet time of an op with fewer than 16 calls, and
+//! with fewer than three runs a side. A few very long calls in each run make that error large. Therefore the rule does
+//! not apply if there are five runs a side or more and all of them differ by a factor of three: this is how a growing
+//! tail is found. A single call has no error: if an op has one call per run, all runs of one side must be slower than
+//! all of the other.
 //!
 //! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 5 % for quiet
 //! times and calls of all ops, 1 % for their times, whatever the dependence between the tests. The size that a verdict
@@ -60,13 +63,13 @@
 //! of the threshold at the lower end of its 95 % interval. It must have the direction in which the time that is shown
 //! changed: nothing that shrinks is called slower.
 //!
-//! **The total from its ops.** If the tests of the total do not prove a change, the ops that are proven to have changed may
-//! still explain it: if together they change the total by more than the threshold, in the direction in which it changed,
-//! the total gets that verdict.
+//! **The total from its ops.** If the tests of the total do not prove a change, ops that are proven to have changed may
+//! still explain it. If together they change the total by more than the threshold, in the direction in which it
+//! changed, the total gets that verdict.
 //!
-//! **Long calls.** On a busy machine most of the elapsed time of an op may be that of a few interrupted calls, which
-//! change at random. If the quiet time of an op is proven to grow and its shown time shrinks by chance, or the reverse, then
-//! the time beyond two median calls is shown in its own row ([`LONG_CALLS`]). Rows still add up.
+//! **Long calls.** On a busy machine, most of the elapsed time of an op may be that of a few interrupted calls, which
+//! change at random. If the quiet time of an op is proven to grow while its shown time shrinks by chance, or the
+//! reverse, the time beyond two median calls is shown in a separate row ([`LONG_CALLS`]). The rows still add up.
 //!
 //! # Error rates
 //!

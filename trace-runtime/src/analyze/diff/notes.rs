@@ -4,9 +4,9 @@ use super::run_group::RunGroup;
 use super::trace_diff::TraceDiff;
 use crate::units::percent;
 
-/// With fewer runs a side the variation between runs is assumed, not seen.
+/// With fewer runs a side, the variation between runs is assumed.
 const ENOUGH_RUNS: usize = 3;
-/// Facts that make two runs comparable if they agree, with the words for them.
+/// Facts that must be equal in two runs to compare them, with the words for them.
 const SAME_MACHINE: [(&str, &str); 4] = [
     ("cpu", "processor"),
     ("cores", "number of cores"),

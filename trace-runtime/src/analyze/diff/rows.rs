@@ -92,7 +92,7 @@ impl<'a> Comparison<'a> {
         let added_share =
             row.change_ns.unsigned_abs() as f64 / (self.whole.0.total_ns.max(1)) as f64;
         let enough = self.runs.before + self.runs.after > 2 || added_share >= ONE_RUN_SHARE;
-        // Few runs do not show whether an op was interrupted for long. The time that the other ops lost shows it.
+        // Few runs do not show whether an op was interrupted for long. The time that the other ops lost indicates it.
         let beyond_interference = self.runs.show_variance()
             || row.change_ns.unsigned_abs() as f64 > self.interference_outside(item);
         let up = row.change_ns > 0;

@@ -22,7 +22,7 @@ const FACTS: [&str; 8] = [
     "cpu",
     "start_unix_ns",
 ];
-/// A run is cut into this many blocks of consecutive calls to see how much its total varies.
+/// A run is divided into this many blocks of consecutive calls to measure how much its total varies.
 const BLOCKS: usize = 10;
 
 /// The calls of one op with the same input shapes in one run. Times are self times, in nanoseconds: a slow inner op
@@ -40,7 +40,7 @@ pub struct RowFigures {
     pub quiet_ns: u64,
     /// The median call.
     pub p50_ns: u64,
-    /// 95 % of the calls took no longer.
+    /// The 95th percentile: 95 % of the calls took no longer.
     pub p95_ns: u64,
     /// The longest call.
     pub max_ns: u64,
@@ -80,8 +80,8 @@ pub struct RowSummary {
 pub struct RunSummary {
     /// The number of steps, of all ranks; 0 if the trace has none and the run as a whole is compared.
     pub steps: u64,
-    /// Elapsed time: of the steps, else from the first start to the last end. The sum of self times in a trace that
-    /// does not have the start of every entry.
+    /// Elapsed time: of the steps, or from the first start to the last end if there are none. If an entry has no start,
+    /// the sum of self times.
     pub total_ns: u64,
     /// Elapsed time in which at least one op ran, minus the sum of self times: below zero if threads or devices
     /// ran ops at the same time.
@@ -188,7 +188,7 @@ impl RowFigures {
     }
 }
 
-/// The mean of the faster half of calls, which are rearranged; 0 of none.
+/// The mean of the faster half of the calls, which are rearranged; 0 if there are none.
 fn faster_half(calls: &mut [u64]) -> u64 {
     let half = calls.len().div_ceil(2);
     if half == 0 {
