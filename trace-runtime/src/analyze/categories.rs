@@ -28,7 +28,7 @@ json_struct!(CategoryTime {
     optional: [],
 });
 
-/// Time by category, longest first: of the accelerators if there are any, else of the host.
+/// Time by category, longest first: of the accelerators if there are any, otherwise of the host.
 ///
 /// A kernel is sorted by its name and by the op that launched it; an op with an unknown name belongs to
 /// the category of the op around it.

@@ -1,5 +1,5 @@
-//! Aligns the clocks of ranks: by exchanged readings; else by the wall clock, if collectives and messages do not contradict
-//! it; else by collectives and messages.
+//! Aligns the clocks of ranks. Uses exchanged readings if there are any; otherwise the wall clock, if collectives and
+//! messages do not contradict it; otherwise the collectives and messages.
 
 use super::causal::{MeetingClass, Meetings};
 use crate::model::merge::{ClockMap, LineUp, by_wall_clock, merged, ranks_of_each};
@@ -42,7 +42,7 @@ fn exchanges(trace: &TraceStore) -> Vec<Exchange> {
     found
 }
 
-/// Aligns traces by the readings that their ranks exchanged; `None` unless all but one of them have some.
+/// Aligns traces by the readings that their ranks exchanged; `None` if more than one of the traces has none.
 pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, TraceError> {
     let ranks = ranks_of_each(traces)?;
     let mut clocks = Vec::new();
@@ -154,7 +154,7 @@ fn line_up(
 /// The difference of two clocks according to the meetings of their traces: the time to add to the second one.
 #[derive(Debug, Default, Clone)]
 struct Between {
-    /// At least this much, because nothing is received before it is sent.
+    /// The smallest possible value, because nothing is received before it is sent.
     least: Option<i64>,
     most: Option<i64>,
     /// For each collective, its end on the first clock, and how much later that is than its end on the second.
@@ -162,7 +162,7 @@ struct Between {
 }
 
 impl Between {
-    /// The second rank cannot leave before the first arrives; with `both`, nor the first before the second arrives.
+    /// Adds a bound: the second rank cannot leave before the first arrives. With `both`, the reverse also holds.
     fn bound(&mut self, first: (i64, i64), second: (i64, i64), both: bool) {
         let least = first.0.saturating_sub(second.1);
         self.least = Some(self.least.map_or(least, |known| known.max(least)));
@@ -226,7 +226,7 @@ impl Between {
     }
 }
 
-/// The median distance of the second numbers from their median.
+/// The median distance of the second numbers from their own median.
 fn scatter(list: &[(i64, i64)]) -> i64 {
     let middle = median(list).1;
     let apart = |one: &(i64, i64)| (one.0, one.1.saturating_sub(middle).abs());
@@ -234,7 +234,7 @@ fn scatter(list: &[(i64, i64)]) -> i64 {
     median(&apart).1
 }
 
-/// The median of the second numbers, with the median of the first ones.
+/// The median of the second numbers, and the median of the first numbers.
 fn median(list: &[(i64, i64)]) -> (i64, i64) {
     let middle = list.len() / 2;
     let mut seconds: Vec<i64> = list.iter().map(|one| one.1).collect();

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 /// The busy and idle time of one device, as lengths of unions of intervals.
 ///
-/// The innermost op of a thread decides whether a moment is *compute*, *communication* or *memory*: an op around a
-/// collective does not compute while the collective runs. An async op counts only while it runs.
+/// At each moment, the innermost op of a thread decides whether the time is *compute*, *communication* or *memory*. So
+/// an op around a collective does not compute while the collective runs. An async op counts only while it runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct DeviceActivity {

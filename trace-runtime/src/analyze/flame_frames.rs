@@ -22,8 +22,8 @@ impl FrameNames {
         }
     }
 
-    /// Stacks for a picture: without roots that every stack has, with short names, and with ops of the
-    /// host marked as such if they are part of a device's tower.
+    /// Stacks for a picture: with short names, and without roots that every stack has. Host ops in the tower of a
+    /// device are marked.
     pub(crate) fn stacks(&self, trace: &dyn TraceView) -> String {
         let (stacks, keys) = Stacks::of(trace);
         let on_device = |device: Option<&str>| device.is_some_and(|device| device != "cpu");

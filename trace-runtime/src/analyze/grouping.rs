@@ -83,7 +83,7 @@ where
     T: TraceView + ?Sized,
     K: Copy + Eq + Hash,
 {
-    // A large trace is read from memory once, unless it turns out to be nested.
+    // A large trace is read from memory only once, unless it turns out to be nested.
     if let Some(sums) = flat_sums_by(trace, &mut key) {
         return sums;
     }

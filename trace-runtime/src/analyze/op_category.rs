@@ -112,7 +112,8 @@ impl OpCategory {
 
     /// The category of a kernel by its name; `None` if the name is not known.
     pub(crate) fn of_kernel(name: &str) -> Option<OpCategory> {
-        // Parameters are types, which do not count. The name of the library FBGEMM does not mean a product.
+        // Parameters are types, which do not show the function. FBGEMM is the name of a library, so it does not show a
+        // product.
         let name = name[..parameters_at(name)].to_ascii_lowercase();
         let name = name.replace("fbgemm", "");
         KERNELS
@@ -213,7 +214,7 @@ mod tests {
             ("aten::copy_", Some(Copy)),
             ("aten::_to_copy", Some(Copy)),
             ("aten::zero_", Some(Copy)),
-            // Views move nothing.
+            // Views move no data.
             ("aten::transpose", None),
             ("aten::permute", None),
             ("aten::gelu_backward", Some(Elementwise)),

@@ -4,9 +4,9 @@ use crate::model::json_struct::json_struct;
 
 /// All executions of one op, or of one op with the same input shapes, in nanoseconds.
 ///
-/// Use it to rank and explain: it separates host from device, shapes from each other, and holds
-/// percentiles, FLOPs, bytes and device time. [`OpSummary`](super::OpSummary) is the small one: count,
-/// time and bytes by name alone, in microseconds.
+/// Use it to rank and explain ops: it has percentiles, FLOPs, bytes and device time, separates ops of the host from
+/// those of devices, and can separate shapes. [`OpSummary`](super::OpSummary) is smaller: count, time and bytes by name
+/// alone, in microseconds.
 ///
 /// Percentiles are exact, by nearest rank: the smallest duration that at least this share of the
 /// executions did not exceed.
@@ -52,26 +52,25 @@ pub struct OpRow {
     pub min_ns: u64,
     /// The mean execution, rounded down.
     pub mean_ns: u64,
-    /// Half of the executions were no longer.
+    /// The median: half of the executions were not longer.
     pub p50_ns: u64,
-    /// 95 % of the executions were no longer.
+    /// The 95th percentile: 95 % of the executions were not longer.
     pub p95_ns: u64,
-    /// 99 % of the executions were no longer.
+    /// The 99th percentile: 99 % of the executions were not longer.
     pub p99_ns: u64,
     /// The longest execution.
     pub max_ns: u64,
     /// Bytes of all outputs.
     pub memory_bytes: u64,
-    /// Bytes read and written: as given, else every input and output once. An output that was not
-    /// recorded is inferred from name and input shapes if possible. Views and allocations move
-    /// nothing.
+    /// Bytes read and written: as given, otherwise every input and output once. The size of an output that was not
+    /// recorded is inferred from name and input shapes if possible. Views and allocations move nothing.
     pub bytes_moved: u64,
-    /// Floating-point operations: as given, else inferred from name and shapes if possible.
+    /// Floating-point operations: as given, otherwise inferred from name and shapes if possible.
     pub flops: u64,
     /// True if some of the FLOPs are inferred.
     pub flops_inferred: bool,
-    /// FLOPs per second of the executions whose FLOPs are known: of device time if they launched
-    /// work on a device, else of their own time. `None` if that time is unknown.
+    /// FLOPs per second of the executions whose FLOPs are known. The time is device time if they launched work on a
+    /// device, otherwise their own time. `None` if that time is unknown.
     pub flops_per_s: Option<f64>,
     /// Bytes moved per second, of the same time.
     pub bytes_per_s: Option<f64>,

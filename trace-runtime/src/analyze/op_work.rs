@@ -14,13 +14,12 @@ const MOVE_NOTHING: &str = "alias as_strided as_strided_ broadcast_tensors broad
     unsafe_chunk unsafe_split view view_as view_as_complex view_as_real _conj _reshape_alias \
     _unsafe_view";
 
-/// The bytes that an op moves itself, by its name.
+/// What an op moves itself, by its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moves {
     Tensors,
     Nothing,
-    /// In other libraries than torch, a `transpose` may be a copy: it moves nothing only if the trace
-    /// has no output for it.
+    /// Only the outputs that the trace has: in other libraries than torch, a `transpose` may be a copy.
     Outputs,
 }
 

@@ -88,7 +88,7 @@ pub struct StepTable {
     pub mean_ns: u64,
     /// The standard deviation of the lengths (of the population), in nanoseconds.
     pub deviation_ns: u64,
-    /// The slowest step, as an index into `steps`; of equal ones the first. `None` for fewer than two steps.
+    /// The index of the slowest step in `steps`; if several are equal, the first. `None` for fewer than two steps.
     pub slowest: Option<usize>,
     /// The ops that took longer in the slowest step than in the other steps of its rank, largest difference first.
     pub slower_ops: Vec<StepDifference>,

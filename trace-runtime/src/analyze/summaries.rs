@@ -4,14 +4,14 @@ use crate::model::json_struct::json_struct;
 
 /// The executions of one op, added up, in microseconds.
 ///
-/// By name alone: all shapes, and host and device together. [`OpRow`](super::OpRow) separates them, in
+/// Grouped by name alone: all shapes together, and host and device together. [`OpRow`](super::OpRow) separates them, in
 /// nanoseconds, with percentiles, FLOPs and device time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpSummary {
     /// Number of executions.
     pub count: usize,
-    /// Time spent in it, in microseconds. Of executions inside each other only the outermost counts; time
-    /// in which an async op was suspended does not count.
+    /// Time spent in it, in microseconds. If executions are inside each other, only the outermost counts. Time in which
+    /// an async op was suspended does not count.
     pub total_duration_us: f64,
     /// The bytes of all its outputs; saturating.
     pub total_memory_bytes: usize,

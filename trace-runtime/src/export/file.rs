@@ -57,9 +57,9 @@ pub fn event_count(exporter: &dyn Exporter, trace: &dyn TraceView) -> usize {
 
 /// Writes a trace to as many files as its viewers need, and returns their paths.
 ///
-/// A single file has the given name; several are numbered: `trace.json` becomes `trace.1-of-3.json`. A trace is
-/// cut where no op runs, if there is such a moment nearby. Times stay those of the whole trace, so that the
-/// parts can be compared. An op whose parent is in an earlier file has no parent.
+/// A single file has the given name; several are numbered: `trace.json` becomes `trace.1-of-3.json`. The trace is cut
+/// at a moment when no op runs, if there is one nearby. Times are those of the whole trace, so that the parts can be
+/// compared. An op whose parent is in an earlier file has no parent.
 pub fn write_split(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
@@ -119,7 +119,7 @@ pub fn write_ranks(
 fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut memory = trace.memory_events().peekable();
-    // The last entry at whose start no other ran, and the number of events before it in this part.
+    // The last entry at whose start no other entry ran, and the number of events before it in this part.
     let (mut quiet, mut before_quiet) = (0, 0);
     let (mut from, mut events, mut last_end) = (0, 0, i64::MIN);
     for (index, view) in trace.views().enumerate() {

@@ -22,7 +22,7 @@ pub(super) struct TracePart<'a> {
 enum Rest<'a> {
     Time(Range<i64>),
     Rank(Option<u32>),
-    /// The numbers of the chosen steps. Each rank runs them at its own time.
+    /// The numbers of the chosen steps. Each rank runs a step at a different time.
     #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "made for a page"))]
     Steps(RangeInclusive<u64>, StepsByRank<'a>, &'a [TraceStep]),
 }
@@ -45,7 +45,7 @@ impl Rest<'_> {
         }
     }
 
-    /// A step that a cut goes through is in both parts.
+    /// True if a step is in this part. A step that a cut divides is in both parts.
     fn has_step(&self, step: &TraceStep) -> bool {
         match self {
             Rest::Time(time) => {

@@ -84,7 +84,7 @@ impl Default for SessionBuilder {
 
 impl SessionBuilder {
     /// The most bytes that recorded ops may take, over all threads: their rows, shapes, names and metadata. 1 GiB if
-    /// not set, enough for about 40 million ops. Past it, ops are dropped and counted in the trace's `dropped`.
+    /// not set, enough for about 40 million ops. Ops beyond the limit are dropped and counted in the trace's `dropped`.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
         self
@@ -115,7 +115,8 @@ impl SessionBuilder {
     }
 
     /// Records one in `n` executions of each op on each thread, the first one included; 0 counts as 1. The others are
-    /// counted in the trace's `sampled_out`. The parent of an op inside one that is left out is the next op around it.
+    /// counted in the trace's `sampled_out`. If an op is left out, the parent of the ops inside it is the next recorded
+    /// op around it.
     pub fn sample(mut self, n: u32) -> Self {
         self.sample = n.max(1);
         self
@@ -138,7 +139,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Records only some ops.
+    /// Records only some ops: by name, module and duration. See [`Filter`].
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
         self
@@ -194,8 +195,8 @@ impl SessionBuilder {
         self
     }
 
-    /// The bytes of the ring of [`stream_to`](Self::stream_to). 64 MiB if not set, enough for 2.7 million ops: more
-    /// are needed only if many threads record without a pause, or the disk is slow.
+    /// The bytes of the ring of [`stream_to`](Self::stream_to). 64 MiB if not set, enough for 2.7 million ops. A larger
+    /// ring is needed only if many threads record without a pause, or the disk is slow.
     pub fn stream_buffer(mut self, bytes: usize) -> Self {
         self.stream.ring_bytes = bytes;
         self
@@ -287,7 +288,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Makes the folder of the output, if it does not exist; if that fails, [`start`](Self::start) has the error.
+    /// Creates the folder of the output if it does not exist. If that fails, [`start`](Self::start) returns the error.
     pub(super) fn make_folder(&self) {
         let path = self.output.as_deref().or(self.stream.path.as_deref());
         let path = path.map(|path| fill_in(path, self.rank));
@@ -352,7 +353,7 @@ impl SessionBuilder {
         }
         let (base, start_unix_ns) = anchor(&mut clock);
         metadata.insert(keys::START_UNIX_NS.into(), start_unix_ns.to_string());
-        // Facts from the caller replace ours.
+        // Facts from the caller replace those of the tracer.
         metadata.extend(self.metadata);
         let mut shared =
             Shared::new(self.memory_limit, self.rank, self.sample).with_filter(self.filter);
@@ -393,9 +394,9 @@ fn is_recording(path: &Path) -> bool {
         .is_some_and(|ending| ending.eq_ignore_ascii_case("optrace"))
 }
 
-/// The moment from which the session counts, in ticks and by the wall clock.
+/// The moment from which the session counts, in ticks and on the wall clock.
 ///
-/// A program may be interrupted between the two reads, so the closest of a few pairs is used.
+/// The program may be interrupted between the two readings, so the closest of a few pairs is used.
 fn anchor(clock: &mut Clock) -> (u64, u128) {
     let mut pair = || {
         let before = clock.now();

@@ -48,7 +48,7 @@ pub(super) struct Triggers {
 }
 
 impl Triggers {
-    /// A setting that needs the path of `dump_to`, if there is one.
+    /// The name of a setting that needs the path of `dump_to`, if one was made.
     pub(super) fn needs_path(&self) -> Option<&'static str> {
         let settings = [
             (self.on_panic, "dump_on_panic"),

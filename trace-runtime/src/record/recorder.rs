@@ -78,8 +78,7 @@ impl TraceRecorder {
             .end_op_with_shapes(&input_shapes, &output_shape);
     }
 
-    /// Ends the innermost op without shapes: its output counts as a scalar, as it does when
-    /// [`end_op_with_shapes`](Self::end_op_with_shapes) is given none.
+    /// Ends the innermost op without shapes. Its output then has no dims, like a scalar.
     pub fn end_op(&mut self) {
         self.changing().end_op();
     }
@@ -194,7 +193,7 @@ impl Lent<'_> {
             Ok((generation, live)) if generation == recorder.generation() => live,
             _ => LiveTrace::new(),
         };
-        // Annotated functions have recorded since.
+        // Annotated functions may have recorded ops since the last call.
         live.invalidate();
         let recorder = TraceRecorder { recorder, live };
         Lent { recorder, place }

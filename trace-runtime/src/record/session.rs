@@ -131,7 +131,7 @@ impl Session {
             match OnSignal::install(move || of_thread.write()) {
                 Ok(installed) => session.on_signal = Some((installed, output)),
                 Err(error) => {
-                    // It has recorded nothing: dropping it must not write a file.
+                    // The session has recorded nothing, so dropping it must not write a file.
                     session.output = None;
                     return Err(SessionError::output(TraceError::reading(error)));
                 }
@@ -144,9 +144,9 @@ impl Session {
     /// Marks the end of one step of a training or serving loop; the next step begins.
     ///
     /// The trace has the step as a [`TraceStep`](crate::TraceStep), from the step before it (or the start of the
-    /// session) to this call, for all threads. Steps are numbered from 0. Time after the last call is in no step.
-    /// With a [schedule](SessionBuilder::schedule) this moves it on, and only the steps that it keeps are in the
-    /// trace.
+    /// session) to this call, for all threads. Steps are numbered from 0. Time after the last call is in no step. With
+    /// a [schedule](SessionBuilder::schedule), each call also advances the schedule, and only the steps that it keeps
+    /// are in the trace.
     pub fn step(&mut self) {
         let before = self.phase();
         let now = self.running.clock.now();
@@ -195,7 +195,8 @@ impl Session {
         self.schedule.phase_of(self.step)
     }
 
-    /// True if ops are kept now: not while [paused](Self::pause), and with a schedule only in its active steps.
+    /// True if ops are recorded and kept now. False while [paused](Self::pause), and in the steps that a schedule does
+    /// not keep.
     pub fn is_active(&self) -> bool {
         !self.is_paused && self.phase() == Phase::Active
     }

@@ -3,7 +3,7 @@
 use crate::model::TraceStep;
 use crate::model::ticks::TickScale;
 
-/// The most steps that are kept: 24 MB.
+/// The largest number of steps that are kept. They take 24 MB.
 const MOST_STEPS: usize = 1_000_000;
 
 /// The steps of a loop, each from one mark to the next.

@@ -1,7 +1,7 @@
 //! A trace as a report: a headline, the findings, then tables.
 //!
-//! The same [`Report`] is written as text for a terminal, as Markdown, as JSON and as CSV. Nothing here
-//! prints, finds out a terminal's width or reads environment variables: the caller does that.
+//! The same [`Report`] is written as text for a terminal, as Markdown, as JSON and as CSV. Nothing here prints,
+//! measures a terminal or reads environment variables: the caller does that.
 
 mod answer;
 mod device_sections;
@@ -68,7 +68,7 @@ use std::fmt;
 pub struct Report {
     /// The headline: the sentences of the first findings.
     pub answer: String,
-    /// The causes of lost time, those with the largest possible saving first. The answer is made of the first ones.
+    /// The causes of lost time, those with the largest possible saving first. `answer` consists of the first ones.
     pub findings: Findings,
     /// Limits of the figures: dropped entries, compiled-out tracing.
     pub notes: Vec<String>,
@@ -94,7 +94,7 @@ pub struct Report {
     pub shapes: Vec<OpRow>,
     /// Time by category of work: of the accelerators if there are any, else of the host.
     pub categories: Vec<CategoryTime>,
-    /// Device time whose launch is unknown, so that no host op has it.
+    /// Device time in nanoseconds that belongs to no host op, because its launch is unknown.
     pub unattributed_device_ns: u64,
     /// The filter of the tables, if there is one.
     pub filter: Option<OpFilter>,
@@ -191,7 +191,7 @@ impl Report {
         let (mut ops, mut shapes) = (tables.by_op(), tables.by_shape());
         let categorised = tables.categorised();
         let unattributed_device_ns = tables.device_times().unattributed_ns();
-        // Each analysis takes up to as much memory as the trace: one ends before the next begins.
+        // Each analysis takes up to as much memory as the trace, so one ends before the next begins.
         drop(tables);
         let devices = device_sets(trace, &structure);
         drop(structure);
@@ -376,7 +376,7 @@ fn threads_of<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<(Option<u32>, Option
     let mut seen: FastSet<(Option<u32>, Option<u64>)> = FastSet::default();
     let mut last = None;
     for view in trace.views() {
-        // Entries of a thread mostly come together.
+        // Consecutive entries are mostly of one thread.
         let thread = (view.rank(), view.thread());
         if last != Some(thread) {
             seen.insert(thread);

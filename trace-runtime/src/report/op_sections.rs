@@ -137,7 +137,7 @@ struct OptionalColumns {
     output: bool,
     flops_per_s: bool,
     intensity: bool,
-    /// Only in the table by op: rows by shapes would repeat it.
+    /// Only the table by op has it: rows by shapes would repeat it.
     location: bool,
 }
 

@@ -110,7 +110,7 @@ fn collectives(report: &Report, names: &ShortNames, limit: usize) -> Table {
 
 fn critical_path(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let path = &report.critical_path;
-    // On one thread the path has all ops, as the first table does.
+    // On one thread, the path consists of all ops, which the first table shows.
     if report.threads < 2 {
         return Table::default();
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The live memory of one device over time.
 ///
-/// Exact, from the allocations and frees in the trace. A trace without them has no live memory: outputs alone do not
-/// show when they are freed.
+/// Exact, because it comes from the allocations and frees in the trace. A trace without them has no live memory:
+/// outputs do not show when they are freed.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct LiveMemory {
@@ -37,7 +37,7 @@ json_struct!(LiveMemory {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct MemoryHolder {
-    /// The op; `None` for memory taken outside ops or before the trace began.
+    /// The op; `None` for memory allocated outside ops or before the trace began.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,
@@ -94,7 +94,7 @@ fn from_events<T: TraceView + ?Sized>(
     device: &str,
     events: &[MemoryEvent<'_>],
 ) -> LiveMemory {
-    // Blocks from before the trace may be freed in it: at least that much was live at its beginning.
+    // Blocks that were allocated before the trace may be freed in it. At least those were live at its beginning.
     let mut sum = 0i64;
     let lowest = events.iter().fold(0i64, |lowest, event| {
         sum = sum.saturating_add(event.bytes);
@@ -132,7 +132,7 @@ type Held = HashMap<Owner, (u64, usize)>;
 
 /// The memory that is live after these events.
 fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent<'_>]) -> Held {
-    // A block without an address is identified by its size; of several, the oldest is freed first.
+    // A block without an address is identified by its size. If there are several, the oldest is freed first.
     let mut blocks: HashMap<(Option<u64>, u64), VecDeque<Owner>> = HashMap::new();
     let mut sums: HashMap<Owner, i64> = HashMap::new();
     for event in events {

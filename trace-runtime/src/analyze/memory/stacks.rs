@@ -64,7 +64,7 @@ fn allocated<T: TraceView + ?Sized>(trace: &T) -> Stacks {
     let mut stacks = Stacks::new();
     let mut owners = Owners::new(trace);
     let mut blocks: BTreeMap<(Option<u32>, &str, Owner), u64> = BTreeMap::new();
-    // The contexts of a rank have the exact sums; the events are only as precise as the curve needs.
+    // The contexts of a rank have the exact sums. The events are only as precise as the curve needs to be.
     let mut heaps: BTreeMap<(Option<u32>, &str), Owner> = BTreeMap::new();
     for event in trace.memory_events() {
         let owner = owners.of(&event);

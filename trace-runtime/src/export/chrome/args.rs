@@ -36,7 +36,7 @@ impl Shared {
             members: members.into(),
             printable: is_printable(view.operation())
                 && view.device_id().is_none_or(is_printable)
-                // A missing key means that there is none, so an empty text needs the exact form.
+                // A missing key means that there is no value, so an empty text needs the exact form.
                 && [view.label(), view.location()]
                     .into_iter()
                     .flatten()

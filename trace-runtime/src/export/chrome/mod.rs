@@ -56,7 +56,7 @@ impl ChromeTrace {
         self
     }
 
-    /// Leaves the rows of devices out.
+    /// Leaves out the rows of devices.
     #[must_use]
     pub fn without_device_rows(mut self) -> Self {
         self.device_rows = false;
@@ -183,7 +183,7 @@ impl Exporter for ChromeTrace {
             }
         });
         let point = usize::from(self.memory && entry.memory_bytes() > 0);
-        // An op with one op inside it is on the path twice.
+        // An op with another op inside it may be on the path twice.
         let critical = 2 * usize::from(self.critical_path);
         1 + begins + stretch(entry) + point + critical
     }

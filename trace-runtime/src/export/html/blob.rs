@@ -1,8 +1,8 @@
 //! Packs facts and columns of numbers into text that a page can hold.
 //!
 //! Layout before compression: the length of the facts (4 bytes, little endian), the facts as JSON, the columns. A
-//! column is a list of numbers of 7 bits a byte, lowest first; the top bit is set on all bytes of a number but its last.
-//! The facts have the key `columns`: the first byte (after the facts) and the number of values of each.
+//! number of a column takes one byte per 7 bits, lowest first; the top bit is set in all of its bytes but the last. The
+//! facts have the key `columns`: for each column its first byte, counted after the facts, and its number of values.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -126,7 +126,7 @@ mod tests {
         let largest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
         assert_eq!(columns[..4], [0, 127, 0x80, 1]);
         assert_eq!(columns[4..14], largest);
-        // 5, then no change, then 2 less.
+        // 5, then a difference of 0, then one of -2.
         assert_eq!(columns[14..], [10, 0, 3]);
     }
 }

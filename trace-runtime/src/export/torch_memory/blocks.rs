@@ -28,14 +28,14 @@ pub(super) struct Blocks {
     /// Those that were not freed, by address.
     pub(super) live: BTreeMap<u64, Block>,
     arena: Arena,
-    /// Live blocks by the key that finds them again, the oldest first.
+    /// Live blocks by the key of their frees, the oldest first.
     open: HashMap<Key, VecDeque<Block>>,
 }
 
-/// The facts that a free shares with the allocation of its block.
+/// The facts that a free and the allocation of its block have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
-    /// The heap's events are changes of a context's memory, not single blocks.
+    /// The events of the heap are changes of a context's memory, not single blocks.
     Context(Owner),
     Address(u64),
     /// For traces without addresses.

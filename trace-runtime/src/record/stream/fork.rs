@@ -40,7 +40,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     if state::after_fork(state::ForkSide::Child) {
         #[allow(unsafe_code)]
-        // SAFETY: the call takes nothing and cannot fail.
+        // SAFETY: the call has no parameters and cannot fail.
         let parent = unsafe { libc::getppid() };
         FORKED_FROM.store(parent.unsigned_abs(), Ordering::Relaxed);
     }
@@ -84,7 +84,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("fork-{}.optrace", std::process::id()));
         let of_child = path.with_extension("child.optrace");
         let session = loop {
-            // Other tests of this program have sessions too.
+            // Other tests of this process may have a session.
             match Session::builder().stream_to(&path).start() {
                 Ok(session) => break session,
                 Err(error) => assert_eq!(error.kind(), SessionErrorKind::AlreadyRunning),

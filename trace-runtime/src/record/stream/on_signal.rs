@@ -1,7 +1,7 @@
 //! Writes the output of a session when SIGINT or SIGTERM arrives, and then lets the signal have its usual effect.
 //!
-//! The handler writes one byte to a pipe. A thread reads it, writes the file, sets the action that was there before, and
-//! sends the signal again. So the handler makes only system calls that POSIX allows there.
+//! The handler only writes one byte to a pipe, because POSIX allows few calls there. A thread reads the byte, writes
+//! the file, restores the action that was set before, and sends the signal again.
 
 use std::io::{self, Read as _};
 use std::os::fd::IntoRawFd as _;
@@ -84,7 +84,7 @@ impl Drop for OnSignal {
             }
         }
         write_byte(PIPE.load(Ordering::Acquire), STOP);
-        // A file that is being written for a signal is written to its end.
+        // If the file is being written for a signal, wait until it is complete.
         drop(self.thread.take().map(JoinHandle::join));
     }
 }
@@ -99,11 +99,11 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     if is_first && write_byte(PIPE.load(Ordering::Acquire), byte) {
         return;
     }
-    // The second one does not wait for the file.
+    // A second signal does not wait for the file.
     pass_on(signal, slot, info, context);
 }
 
-/// Has the effect that the signal would have without this handler.
+/// Does what the signal would do without this handler.
 #[allow(unsafe_code)]
 fn pass_on(
     signal: libc::c_int,
@@ -113,7 +113,7 @@ fn pass_on(
 ) {
     let before = before(slot);
     let takes_info = before.is_some_and(|action| action.sa_flags & libc::SA_SIGINFO != 0);
-    // A handler that calls this one again would never end.
+    // If the other handler calls this one again, calling it once more would never end.
     let is_again = IS_PASSED_ON[slot].swap(true, Ordering::AcqRel);
     match before
         .filter(|_| !is_again)
@@ -176,7 +176,7 @@ fn default_action() -> libc::sigaction {
 fn own_action() -> libc::sigaction {
     let mut action = default_action();
     action.sa_sigaction = handler_address();
-    // On the alternative stack if the thread has one, as Go and sanitizers ask for.
+    // On the alternative stack if the thread has one, which Go and the sanitizers require.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     action
 }
@@ -214,7 +214,7 @@ fn write_byte(pipe: libc::c_int, byte: u8) -> bool {
 
 #[allow(unsafe_code)]
 fn process_id() -> libc::c_int {
-    // SAFETY: the call takes nothing and cannot fail.
+    // SAFETY: the call has no parameters and cannot fail.
     unsafe { libc::getpid() }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn dump_on_panic(dumper: &Arc<Dumper>) {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             before(info);
-            // A panic while another one is dumped, or inside a dump, is not dumped again.
+            // No dump for a panic inside a dump, or while another one is dumped.
             if let Ok(active) = ACTIVE.try_lock()
                 && let Some(dumper) = active.upgrade()
             {

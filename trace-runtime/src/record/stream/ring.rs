@@ -15,7 +15,7 @@ use trace_core::__engine::block::{Block, Region, header};
 use trace_core::__engine::chunk::{BlockCopy, Chunk, copy_block};
 use trace_core::__engine::storage::{Storage, TableEntry};
 
-/// The action when all blocks have rows.
+/// What happens when all blocks have rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WhenFull {
     /// Ops are dropped until the tail has been written.
@@ -39,7 +39,7 @@ pub(super) struct Ring {
     tables: Mutex<TableStream>,
     /// The thread that writes the tail.
     writer: OnceLock<Thread>,
-    /// The session is over: nothing is recorded any more.
+    /// True once the session is over: nothing more is recorded.
     is_closed: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ struct BlockLists {
     free_slots: Vec<u32>,
 }
 
-/// Blocks that rows do not take, so that new tables find room.
+/// Number of blocks that are reserved for tables, so that new tables find room.
 const FOR_TABLES: usize = 2;
 
 impl Ring {
@@ -147,7 +147,7 @@ impl Ring {
         }
     }
 
-    /// Records nothing from now on.
+    /// Stops recording into the ring.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
@@ -182,7 +182,8 @@ impl Ring {
         let mut state = self.lock();
         for &place in places {
             if let Some(block) = self.block(place) {
-                // Otherwise a reader of the file would take the rows for those of a chunk that is not in the tail.
+                // Without this, a reader of the file would assume that the rows belong to a chunk that is not in the
+                // tail.
                 block.header()[header::SEQUENCE].store(0, Ordering::Release);
             }
             state.free.push(place);
@@ -190,7 +191,7 @@ impl Ring {
         self.free.store(state.free.len(), Ordering::Relaxed);
     }
 
-    /// A free block for tables; it may be one of those that rows may not take.
+    /// A free block for tables. It may be one of those that are reserved for them.
     pub(super) fn take_for_tables(&self) -> Option<u32> {
         self.take(0)
     }
@@ -270,7 +271,7 @@ impl Storage for Ring {
         state.sealed.push_back(chunk.place());
         let waiting = state.sealed.len();
         drop(state);
-        // Once: the writer takes all of them.
+        // At one moment only: the writer takes all of them.
         if waiting == self.blocks() as usize / 4
             && let Some(writer) = self.writer.get()
         {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-/// Requests so far. A handler may do nothing but count.
+/// Requests so far. The handler only counts them, because few calls are allowed in a handler.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The handler that was there before, or 0.

@@ -85,7 +85,7 @@ impl TableStream {
         let Some(block) = ring.block(place) else {
             return false;
         };
-        // Before the block begins: a reader finds the position as soon as it finds the block.
+        // Set before the block begins: a reader that finds the block must find its position.
         block.header()[STREAM_POSITION].store(self.position, Ordering::Relaxed);
         begin_block(&block, ring.sequence(), TABLES);
         self.blocks.push_back(TableBlock {
