@@ -8,7 +8,7 @@ use trace_runtime::{
     traced_op,
 };
 
-/// Its description panics after the first tensor if the fuse is lit.
+/// If `lit` is true, its description panics after the first tensor.
 struct Fragile {
     len: usize,
     fuse: Cell<bool>,

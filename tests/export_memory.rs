@@ -72,7 +72,7 @@ fn layers(count: i64) -> TraceStore {
     builder.finish()
 }
 
-/// The most memory that an export allocated beside the trace, in bytes.
+/// The most memory that an export allocated in addition to the trace, in bytes.
 fn peak(exporter: &dyn Exporter, trace: &TraceStore) -> isize {
     let before = HELD.with(|held| {
         let (now, _) = held.get();
@@ -102,7 +102,7 @@ fn an_export_of_entries_does_not_grow_with_the_trace() {
     assert!(growth(&TraceJson) < 0.01);
 }
 
-/// The most memory that writing a file allocated beside the trace, in bytes.
+/// The most memory that writing a file allocated in addition to the trace, in bytes.
 fn peak_of_file(trace: &TraceStore, name: &str) -> isize {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     trace.total_duration_us();

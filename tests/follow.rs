@@ -135,7 +135,7 @@ fn followed_while_recording(mut recording: Recording, mut look: impl FnMut()) {
             scope.spawn(|| {
                 for op in 0..OPS {
                     work(op);
-                    // The threads may not be further ahead: the ring is small, and a reader without optimisation is slow.
+                    // The threads wait for the follower: the ring is small, and a reader without optimisation is slow.
                     while op / OPS_PER_UPDATE > updates.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_micros(200));
                     }
@@ -143,7 +143,7 @@ fn followed_while_recording(mut recording: Recording, mut look: impl FnMut()) {
             });
         }
         let mut ended = 0;
-        // Counts on a panic too: the other threads wait for it.
+        // Counts even after a panic, because the other threads wait for it.
         let _count = CountAll(&updates, UPDATES);
         for _ in 0..UPDATES {
             follower.update().expect("it is read");

@@ -1,4 +1,4 @@
-//! The headline that a person who studied a trace would give, for real traces and for the examples.
+//! The headlines that an expert would give, for real traces and for the examples.
 //!
 //! The real traces are not part of the repository: those tests are skipped, with a note, where the folder
 //! is missing.
@@ -229,7 +229,7 @@ fn example(
     (!fits).then(|| format!("{name}: expected {kinds:?} of {subjects:?} ({why}), found {found:#?}"))
 }
 
-/// One test for all of them: a session records every thread of the process.
+/// One test for all of them, because a session records every thread of the process.
 #[test]
 fn the_headlines_of_the_examples_are_those_of_a_person() {
     let wrong = [

@@ -113,7 +113,7 @@ fn ops_on_the_threads_of_a_pool_are_charged_to_the_byte() {
             .into_par_iter()
             .map(|index| layer(&x[..size(index)]))
             .collect();
-        // Other threads than those that allocated.
+        // On other threads than those that allocated.
         made.into_par_iter().rev().for_each(drop);
     }
     let contexts = contexts(&session.finish());
@@ -192,7 +192,7 @@ fn blocks_from_before_the_session_are_not_counted() {
     let trace = session.finish();
     let freed: u64 = contexts(&trace).iter().map(|c| c.freed_bytes).sum();
     assert!(freed < 100_000, "{freed}");
-    // And one that outlives a session is not taken for a block of the next one.
+    // Nor is a block that outlives a session assumed to be one of the next session.
     let session = Session::start().unwrap();
     let kept = keep(&[1; 4096]);
     drop(session.finish());

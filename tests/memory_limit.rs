@@ -10,7 +10,8 @@ use trace_runtime::{Session, TraceView, current_op, in_op, traced_op, with_recor
 
 const LIMIT: usize = 1 << 20;
 const OPS: usize = 100_000;
-/// Room for what a session needs before its first op, and for a table that grows once past the limit's estimate.
+/// For the memory that a session needs before its first op, and for a table that grows once beyond the estimate of the
+/// limit.
 const SLACK: usize = 128 << 10;
 
 /// Records `OPS` ops with a limit, and checks what was held meanwhile and that every op is recorded or counted.

@@ -1,4 +1,4 @@
-//! The report as people and programs read it, compared with files under `data/`.
+//! Compares the report for people and for programs with files under `data/`.
 //!
 //! `UPDATE_GOLDEN=1 cargo test --test report` writes the files anew.
 
@@ -191,7 +191,7 @@ fn the_device_that_others_wait_for_is_named() {
         devices(&trace),
         "npu:1 is busy longest, 20.0 µs over the mean"
     );
-    // The other one is busy waiting.
+    // The other rank waits actively, so it is busy.
     trace.add_entry(entry("all_reduce", "npu:0", 60));
     assert_eq!(
         devices(&trace),

@@ -63,7 +63,7 @@ fn threads_of_one_name_are_numbered() {
             "{text}"
         );
     }
-    // Ranks number their threads on their own.
+    // Each rank numbers its own threads.
     let both = TraceStore::merge(&[rank(0, "worker"), rank(1, "main")]).unwrap();
     let labels = thread_labels(&both);
     assert_eq!(labels[&(Some(0), Some(1))], "worker #1");

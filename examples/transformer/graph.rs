@@ -61,8 +61,8 @@ pub(crate) struct Transformer {
     positions: Array2<f32>,
     blocks: Vec<Block>,
     norm: LayerNorm,
-    /// A separate matrix rather than the transpose of the embedding: a product with a transposed
-    /// matrix has another cost than the others.
+    /// A separate matrix rather than the transpose of the embedding, because a product with a transposed matrix has
+    /// another cost than the others.
     unembed: Array2<f32>,
 }
 
@@ -264,8 +264,8 @@ fn matmul(a: &ArrayRef2<f32>, b: &ArrayRef2<f32>) -> Array2<f32> {
     planted("matmul", a.shape(), || a.dot(b))
 }
 
-/// Each row of `scores`, scaled and turned into weights that sum to one; a token sees itself and those
-/// before it, and the last row belongs to the last column.
+/// Scales each row of `scores` and turns it into weights that sum to one. A token uses only itself and the tokens
+/// before it; the last row belongs to the last column.
 #[traced_op(kind = compute)]
 fn causal_softmax(mut scores: Array2<f32>, scale: f32) -> Array2<f32> {
     let before = scores.ncols() - scores.nrows();

@@ -1,6 +1,6 @@
 //! Writes small recordings into a folder, as the first inputs of the target `optrace`: `recordings FOLDER`.
 //!
-//! They are the parts of recordings that were split, which have no ring: a few kilobytes, in which a fuzzer finds its way.
+//! They are parts of split recordings, which have no ring. With only a few kilobytes, a fuzzer can explore them.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Measures whether an op costs the same in a long recording. Each recording is a separate process: memory that
-//! was used before is cheaper to fill, and a short recording would find some.
+//! Measures whether an op costs the same in a long recording. Each recording is a separate process: memory that was
+//! used before is cheaper to fill, and a short recording would reuse some.
 
 use crate::alone::answer;
 use crate::statistics::Spread;
@@ -25,7 +25,7 @@ impl Lengths {
         let mut floor = vec![Vec::new(); LENGTHS.len()];
         for _ in 0..ROUNDS {
             for (index, &length) in LENGTHS.iter().enumerate() {
-                // A short recording has few slices to take the median of.
+                // A short recording has only a few slices to take the median of.
                 for _ in 0..(1_000_000 / length).clamp(1, MOST_PROCESSES) {
                     let taken = answer("peers", &["length", &length.to_string()]);
                     ours[index].push(taken[0]);

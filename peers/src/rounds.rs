@@ -21,7 +21,7 @@ const OURS: usize = 2;
 impl Rounds {
     pub fn run(subjects: &[Box<dyn Subject>], rounds: usize) -> Rounds {
         let mut taken = vec![[const { Vec::new() }; 3]; subjects.len()];
-        // The first round is for page faults and lazy statics.
+        // The first round is not counted: it has page faults and initialises lazy statics.
         for round in 0..=rounds {
             for turn in 0..subjects.len() {
                 // The order changes, so that no subject always follows the same other one.
@@ -41,7 +41,7 @@ impl Rounds {
         }
     }
 
-    /// Over the plain call of the same round.
+    /// The difference to the plain call of the same round.
     fn over_plain(&self, subject: usize, column: Column) -> Option<Spread> {
         let taken = &self.taken[subject][column as usize];
         let plain = &self.taken[PLAIN][Column::Bare as usize];

@@ -92,7 +92,7 @@ const WARM_UP: usize = 512;
 /// Times `calls` calls of `op`.
 #[inline(always)]
 pub fn timed(calls: usize, mut op: impl FnMut(&Matrix, &Matrix) -> Matrix) -> Duration {
-    // Not in the loop below, where callgrind would count costs that only the first call has.
+    // Outside the loop below, where callgrind would count costs that only the first call has.
     warm_up(&mut op);
     let start = Instant::now();
     repeat(calls, &mut op);

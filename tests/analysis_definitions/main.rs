@@ -51,7 +51,7 @@ fn the_peak_is_held_by_the_ops_that_took_the_memory() {
             .with_during(during)
             .with_address(address)
     };
-    // Block 9 is from before the trace.
+    // Block 9 was allocated before the trace.
     for event in [
         event(10, 100, Some(ops[0]), 1),
         event(20, 300, Some(ops[1]), 2),

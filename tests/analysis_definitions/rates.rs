@@ -95,7 +95,7 @@ fn the_rate_of_an_op_is_that_of_the_device_work_it_launched() {
     assert_eq!(matmul.bytes_per_s, Some(124.0 / 65.0 * 1e9));
     let layer = row("layer");
     assert_eq!((layer.device_self_ns, layer.device_total_ns), (0, 65));
-    // It ran on the host: its own time counts.
+    // It ran on the host, so its own time is used.
     assert_eq!(row("relu").flops_per_s, Some(6.0 / 12.0 * 1e9));
     let kernel = row("gemm");
     assert_eq!((kernel.device_self_ns, kernel.device_ns()), (0, Some(65)));

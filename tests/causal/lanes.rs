@@ -75,7 +75,7 @@ fn a_receive_waits_for_its_send_and_a_send_for_its_receive() {
     assert_eq!((sender.waiting_ns, sender.working_ns), (60, 20));
     assert_eq!(sender.waits[0].waits_for, "rank 1");
 
-    // A send that was over before its receive began did not wait.
+    // A send that ended before its receive began did not wait.
     let mut run = Run::new();
     run.rank(0);
     run.op("send", 0, 10);

@@ -74,8 +74,8 @@ fn nodes(bytes: &[u8]) -> Vec<Node> {
     messages[1..].iter().map(Node::of).collect()
 }
 
-/// Runs the nodes as Chakra's feeder does, each when all of its `data_deps` have ended, and returns when each ends in
-/// nanoseconds; fewer than there are nodes if some wait for each other.
+/// Runs the nodes as Chakra's feeder does: each node begins when all of its `data_deps` have ended. Returns the end of
+/// each node in nanoseconds. Some are missing if nodes wait for each other.
 fn run(nodes: &[Node]) -> BTreeMap<u64, u64> {
     let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
     loop {
@@ -271,7 +271,7 @@ fn each_rank_has_a_file_with_its_communication_and_the_numbers_of_groups_agree()
         assert_eq!(reduce.attributes["pg_name"], (29, "0".to_owned()));
         assert_eq!(reduce.attribute("is_cpu_op"), Some("0"));
         assert_eq!(run(nodes).len(), nodes.len());
-        // Without the wait for the other rank.
+        // Without the time that it waited for the other rank.
         assert_eq!(reduce.attribute("duration_ns"), Some("690"));
     }
     let (send, receive) = (named(&ranks[0], "mpi::send"), named(&ranks[1], "mpi::recv"));

@@ -26,7 +26,7 @@ impl Exporter for AtMost {
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // It is not there the first time.
+    // At the first run, it does not exist.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     folder
@@ -161,7 +161,7 @@ fn layers(count: i64) -> TraceStore {
     builder.finish()
 }
 
-/// Refused as one file; split into files of at most a million events, which together have all entries.
+/// Such a trace is refused as one file. Split files have at most a million events each, and together all entries.
 fn past_a_million(
     exporter: &dyn Exporter,
     trace: &TraceStore,

@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub(crate) counted: u64,
 }
 
-/// A process that takes longer hangs.
+/// A process that takes longer than this is considered as hanging.
 const LONGEST: Duration = Duration::from_secs(120);
 const CHILD: &str = "FAULT";
 
@@ -76,7 +76,7 @@ pub(crate) fn folder() -> PathBuf {
     PathBuf::from(folder)
 }
 
-/// This program again, to be another process of the same fault.
+/// This program as another process of the same fault.
 pub(crate) fn other_process(part: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
@@ -138,7 +138,7 @@ pub(crate) fn run(faults: &[&[Fault]]) -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// The exit code of a fault that this machine cannot have.
+/// Exits with the code for a fault that cannot be tested on this machine.
 pub(crate) fn skip() -> ! {
     std::process::exit(77)
 }

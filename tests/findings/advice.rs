@@ -1,4 +1,4 @@
-//! What findings name beside their cost, and advice that fits the cause.
+//! The facts that findings name in addition to their cost, and advice that fits the cause.
 
 use crate::{Profile, kinds, of_kind};
 use trace_runtime::analyze::{FindingKind, findings};

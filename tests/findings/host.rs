@@ -191,7 +191,7 @@ fn an_op_that_copies_is_part_of_the_copies_and_the_advice_is_about_the_host() {
         .find(|one| one.kind == FindingKind::HostOp && one.subject == "aten::cat");
     let within = Some((FindingKind::Copies, "aten::cat".to_owned()));
     assert_eq!(cat.unwrap().within, within);
-    // One op that is all of the copies is one finding.
+    // If one op makes all of the copies, there is only one finding.
     let mut profile = Profile::default();
     profile.op("aten::cat", 0, 400);
     profile.op("aten::mm", 400, 600);

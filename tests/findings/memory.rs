@@ -44,7 +44,7 @@ fn memory_that_grows_with_every_step_is_a_finding() {
         growth.sentence,
         "memory of encode [64×64] grows by 8.00 kB in each of 5 steps"
     );
-    // It falls back once.
+    // It shrinks once.
     let steady = steps(
         &[8000, 8000, 8000, -24_000, 8000, 8000],
         &contexts(6, 48_000, 0),

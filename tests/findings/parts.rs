@@ -100,7 +100,7 @@ fn a_slow_step_names_what_took_longer_in_it() {
     assert_eq!(slow.parts[0].name, "Memcpy DtoH (Device -> Pageable)");
     let text = "Memcpy DtoH (Device -> Pageable) takes 890 µs longer in it";
     assert!(slow.sentence.contains(text), "{}", slow.sentence);
-    // The copy is the same time.
+    // The finding about copies has the same time.
     let copies = of_kind(&found, FindingKind::Copies).unwrap();
     assert_eq!(copies.within, Some((FindingKind::SlowStep, "3".to_owned())));
     assert_eq!(found.headline()[0].kind, FindingKind::SlowStep);

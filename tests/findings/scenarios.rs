@@ -50,7 +50,7 @@ fn a_loop_that_reads_every_result_waits_and_the_waiting_is_not_an_op_that_works(
     assert!(!kinds(&reads_results(false)).contains(&FindingKind::Synchronisation));
 }
 
-/// A graph of 50 kernels of 4 µs, launched every 220 µs or after the host prepared for 500 µs.
+/// A graph of 50 kernels of 4 µs, launched every 220 µs, or after the host has prepared for 500 µs.
 fn captured_graph(prepares: u64) -> TraceStore {
     let mut profile = Profile::default();
     let every = 220 + prepares;
@@ -83,7 +83,7 @@ fn a_captured_graph_is_one_launch_of_many_kernels() {
     assert_eq!(launches[0].launches, 300);
 }
 
-/// 60 of 100 µs in the loader, 30 in a kernel.
+/// 60 of 100 µs are in the loader, 30 in a kernel.
 fn loading(loader: &str) -> TraceStore {
     let mut profile = Profile::default();
     for round in 0..10 {
@@ -257,7 +257,7 @@ fn inference_on_the_cpu_is_headed_by_its_products() {
     let found = findings(&trace);
     assert_eq!(found.list[0].kind, FindingKind::HostOp);
     assert_eq!(found.list[0].subject, "aten::addmm");
-    // A view moves nothing: it is not a copy.
+    // A view moves no data, so it is not a copy.
     assert!(of_kind(&found, FindingKind::Copies).is_none());
 }
 

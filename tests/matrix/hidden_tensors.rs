@@ -130,7 +130,7 @@ thread_local! {
     static DEREFS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A pointer whose `Deref` can be noticed.
+/// A pointer that counts calls of its `Deref`.
 struct Counting(Tensor);
 
 impl Deref for Counting {

@@ -1,4 +1,4 @@
-//! Sessions: every thread, one at a time, bounded, and nothing lost.
+//! Sessions: they record every thread, one at a time, with a limit, and nothing is lost.
 //!
 //! Sessions belong to the process, so these tests take turns.
 #![cfg(feature = "enabled")]
@@ -101,7 +101,7 @@ fn every_thread_is_gathered_whether_it_lives_or_not() {
 
 #[test]
 fn a_long_trace_is_owned_as_it_was_stored() {
-    // More shapes than are kept at hand, in turns.
+    // More shapes than a thread keeps at hand, in turns.
     const SHAPES: usize = 700;
     let _turn = turn();
     let session = Session::start().unwrap();

@@ -7,7 +7,7 @@ use trace_runtime::{
     DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStep,
 };
 
-/// Times that a clock could return, and some that none would.
+/// Times that a clock could return, and some that no clock returns.
 fn time() -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => (0u64..10_000_000).prop_map(|ns| ns as f64 / 1000.0),
@@ -85,7 +85,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 }
 
 prop_compose! {
-    /// Dtypes go with shapes: none, or one for each and not all unknown.
+    /// Either there are no dtypes, or there is one for each shape and not all are unknown.
     fn tensors()(
         shapes in prop::collection::vec((dims(), dtype()), 0..4)
     ) -> (Vec<Vec<usize>>, Vec<DType>) {

@@ -26,7 +26,7 @@ impl Failure {
     /// Prints the failure to standard error. Names of files and ops in it are made safe for a terminal.
     pub(crate) fn print(&self) {
         let text = printable(&self.to_string());
-        // If standard error is closed, only the exit code is left to report the failure.
+        // If standard error is closed, only the exit code reports the failure.
         let _ = writeln!(io::stderr(), "optrace: {text}");
     }
 }

@@ -56,7 +56,7 @@ fn load_one(
 /// The part of a trace that `--steps` and `--skip-warm-up` choose.
 fn in_steps(trace: TraceStore, reading: Reading) -> Result<TraceStore, TraceError> {
     let after_warm_up = reading.skip_warm_up.then(|| {
-        // A trace without steps fails below.
+        // If the trace has no steps, this fails below.
         steps_after_warm_up(&trace).unwrap_or(StepRange::new(0, u64::MAX))
     });
     let range = match (reading.steps, after_warm_up) {

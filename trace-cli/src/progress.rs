@@ -1,5 +1,5 @@
-//! Progress bars on standard error, one per file that is being read. Short reads have none, and neither does a standard
-//! error that is not a terminal.
+//! Progress bars on standard error, one per file that is being read. Short reads have no bar, and there are none if
+//! standard error is not a terminal.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Read};

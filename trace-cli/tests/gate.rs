@@ -268,7 +268,7 @@ fn compare_runs_both_programs_in_turns() {
         "{}",
         ended.err
     );
-    // The runs are steady, so the smallest number is enough; the order alternates.
+    // The runs are steady, so the minimum number of runs is made, in alternating order.
     let files = std::fs::read_to_string(format!("{log}.files")).unwrap();
     let first = files.lines().next().unwrap();
     assert!(files.lines().all(|file| file == first), "{files}");
@@ -315,8 +315,8 @@ fn compare_reports_programs_that_fail() {
     );
 }
 
-/// Two runs of a recommendation model on a GPU, before and after a compiler was switched on; the account was made by
-/// hand from the events: the mean length of the six `ProfilerStep`s, and the sums of the device copies.
+/// Two runs of a recommendation model on a GPU, before and after a compiler was turned on. The expected figures were
+/// computed by hand from the events: the mean length of the six `ProfilerStep`s, and the sums of the device copies.
 #[test]
 fn the_explanation_of_a_real_pair_equals_one_made_by_hand() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");

@@ -117,7 +117,7 @@ fn device_time_by_step(trace: &TraceStore) -> Value {
     sums.into_iter().map(row).collect()
 }
 
-/// The time of each entry without that of the entries inside it, the slow and obvious way.
+/// The time of each entry without that of the entries inside it, computed in the simplest way.
 fn self_times(trace: &TraceStore) -> Vec<u64> {
     let mut times: Vec<u64> = trace.views().map(|view| view.duration_ns()).collect();
     for view in trace.views() {

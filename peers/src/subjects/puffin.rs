@@ -25,7 +25,7 @@ impl Subject for Puffin {
     }
 
     fn bare(&self, calls: usize) -> Option<Duration> {
-        // Inside a scope, as in a frame: an outermost one takes a lock at its end.
+        // Measured inside a scope, as in a frame, because an outermost scope takes a lock at its end.
         puffin::profile_scope!("round");
         Some(timed(calls, matmul))
     }

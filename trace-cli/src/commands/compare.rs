@@ -46,8 +46,8 @@ pub(crate) struct CompareArgs {
 pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     let (before, after) = programs(&args.programs)?;
     let folder = Folder::new(args.keep.as_deref())?;
-    // Both sides use the same file name: the size of the environment decides where the stack begins, and the
-    // addresses of its data can make an op twice as slow.
+    // Both sides use the same file name. The size of the environment decides where the stack begins, and the addresses
+    // of an op's data can make it twice as slow.
     let file = folder.path.join("run.json");
     for round in 0..args.warmup {
         show(&format!("warm-up {} of {}", round + 1, args.warmup));
@@ -60,14 +60,14 @@ pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     let settings = args.limits.settings(Design::Pairs);
     let mut found = TraceDiff::default();
     for round in 0..args.runs {
-        // The program that runs first changes each round, so that running first is not an advantage.
+        // The program that runs first alternates between rounds, so that running first is not an advantage.
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for side in order {
             let (name, program) = [("before", before), ("after", after)][side];
             execute(program, &file)?;
             let trace = input::load(&file, args.reading)?;
             groups[side].runs.push(RunSummary::of(&trace));
-            // Unless traces are kept, the folder is deleted with them.
+            // Unless traces are kept, they are deleted with the folder.
             let kept = folder.path.join(format!("{name}-{}.json", round + 1));
             fs::rename(&file, &kept).map_err(|error| {
                 Failure::Message(format!("{}: cannot be written: {error}", kept.display()))
@@ -130,9 +130,10 @@ fn execute(program: &[OsString], file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// True if more runs would not change the verdicts much: the uncertainty of each tested op is half of the threshold or
-/// less, and that of the total at most the threshold. Five steady runs cannot do better for the total, because a certain
-/// variation of it is always assumed. Looking at the uncertainty and not at the result keeps the error rates of the tests.
+/// True if more runs would not change the verdicts much: the uncertainty of each tested op is at most half of the
+/// threshold, and that of the total at most the threshold. Five steady runs cannot give less for the total, because a
+/// certain variation of it is always assumed. The decision depends on the uncertainty and not on the result, so the
+/// error rates of the tests stay the same.
 fn is_precise(found: &TraceDiff) -> bool {
     let threshold = found.method.threshold;
     let within = |evidence: &[Evidence], limit: f64| {

@@ -123,7 +123,7 @@ fn sparkline(curve: &[(i64, u64)], columns: usize) -> String {
     };
     let mut highest = vec![0; columns];
     for (index, &(at, live)) in curve.iter().enumerate() {
-        // A level holds until the next point.
+        // A level lasts until the next point.
         let until = curve.get(index + 1).map_or(last, |&(next, _)| next);
         for height in &mut highest[column(at)..=column(until)] {
             *height = live.max(*height);

@@ -261,8 +261,8 @@ fn inferred(ty: &Type) -> TokenStream {
     }
 }
 
-/// `impl Future<Output = T> + Send + 'a`. The future that is returned instead has the same auto traits, but not other
-/// traits; with such a bound the function is recorded as an ordinary one.
+/// True for `impl Future<Output = T> + Send + 'a`. The future that is returned instead has the same auto traits, but no
+/// other traits, so a function with another bound is recorded as an ordinary one.
 fn is_plain_future(bounds: &syn::punctuated::Punctuated<TypeParamBound, Token![+]>) -> bool {
     let mut is_future = false;
     bounds.iter().all(|bound| match bound {
@@ -287,7 +287,8 @@ fn is_boxed_future(path: &Path) -> bool {
         })
 }
 
-/// Only a guess by name, so that expanded code checks the type of few functions.
+/// True if the name looks like that of a boxed future. This is only a guess, so that expanded code checks the types of
+/// few functions.
 fn is_named_like_boxed_future(path: &Path) -> bool {
     path.segments.last().is_some_and(|segment| {
         let name = segment.ident.to_string();

@@ -204,7 +204,7 @@ impl Deref for RecordedTraceEntry {
     }
 }
 
-/// Copies details that are shared with other entries.
+/// Copies the details first if they are shared with other entries.
 impl DerefMut for RecordedTraceEntry {
     fn deref_mut(&mut self) -> &mut EntryDetails {
         Arc::make_mut(self.details.get_or_insert_default())

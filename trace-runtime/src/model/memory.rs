@@ -114,7 +114,7 @@ impl<T: TraceView + ?Sized> fmt::Display for EventLines<'_, T> {
                     None => f.write_str(" -")?,
                 }
             }
-            // Last, because the name of a device may contain spaces.
+            // The device is last, because its name may contain spaces.
             writeln!(f, " {}", event.device_id.replace(['\n', '\r'], " "))?;
         }
         Ok(())

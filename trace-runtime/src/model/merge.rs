@@ -12,7 +12,7 @@ use super::wire::metadata::{MERGE_CLOCK, START_UNIX_NS, counts_missing, of_rank}
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
-/// If wall clocks differ by more, the traces are not of one run, or the clocks are wrong.
+/// If wall clocks differ by more, the traces are from different runs or the clocks are wrong.
 const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// The conversion of the clocks of all ranks to one clock.
@@ -40,7 +40,7 @@ pub(crate) struct ClockMap {
 }
 
 impl ClockMap {
-    /// A clock that differs by an offset alone.
+    /// The conversion of a clock that differs only by an offset.
     pub(crate) fn offset(offset_ns: i64) -> ClockMap {
         ClockMap {
             offset_ns,
@@ -189,7 +189,7 @@ fn push_entries(
         .zip(clocks)
         .map(|((trace, rank), clock)| Source::new(builder, trace, *rank, *clock))
         .collect();
-    // Each trace is in the order of its starts. Of equal starts the first trace comes first.
+    // Each trace is sorted by start. For equal starts, the first trace comes first.
     let mut next: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::with_capacity(traces.len());
     for (index, source) in sources.iter_mut().enumerate() {
         next.extend(source.next_start().map(|start| Reverse((start, index))));

@@ -16,7 +16,7 @@ pub(crate) fn top_by<T>(items: impl Iterator<Item = (f64, T)>, n: usize) -> Vec<
     if n == 0 {
         return Vec::new();
     }
-    // The top of the heap is the smallest one that is kept.
+    // The item on top of the heap is the smallest of those that are kept.
     let mut kept: BinaryHeap<Ranked<T>> = BinaryHeap::new();
     for (index, (key, item)) in items.enumerate() {
         let ranked = Ranked {

@@ -155,7 +155,8 @@ impl TraceStoreBuilder {
         self.threads[thread.0 as usize].id
     }
 
-    /// Names the thread with this number of a rank. No rank counts as rank 0: an export has one process for both.
+    /// Names the thread with this number of a rank. `None` counts as rank 0, because an export has one process for
+    /// both.
     pub(crate) fn name_thread(&mut self, rank: Option<u32>, id: u64, name: &str) {
         let rank = rank.unwrap_or(0);
         for thread in &mut self.threads {
@@ -205,8 +206,8 @@ impl TraceStoreBuilder {
         Ok(index)
     }
 
-    /// Sets [`TraceView::total_duration_us`](super::TraceView::total_duration_us), for traces whose threads
-    /// contain some of the time more than once. If it is not set, it is computed.
+    /// Sets [`TraceView::total_duration_us`](super::TraceView::total_duration_us), for traces in which several threads
+    /// contain the same time. If it is not set, it is computed.
     pub fn total_duration_us(&mut self, total: f64) {
         self.total_us = Some(total);
     }
@@ -235,7 +236,8 @@ impl TraceStoreBuilder {
         number
     }
 
-    /// Like [`push_call`](Self::push_call) for a call whose name is that of a signature, without looking it up.
+    /// Like [`push_call`](Self::push_call), for a call whose name is known as the op of a signature, so that it is not
+    /// looked up again.
     pub(crate) fn push_call_row(
         &mut self,
         signature: SignatureIndex,

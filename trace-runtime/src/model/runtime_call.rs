@@ -190,7 +190,7 @@ impl<T: TraceView + ?Sized> fmt::Display for CallLines<'_, T> {
             if separator == ' ' {
                 f.write_str(" -")?;
             }
-            // Last, because a name may contain anything but a line break.
+            // The name is last, because it may contain anything but a line break.
             writeln!(f, " {}", call.name.replace(['\n', '\r'], " "))?;
         }
         Ok(())

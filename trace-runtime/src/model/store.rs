@@ -66,7 +66,7 @@ pub(crate) struct Extra {
     pub(crate) memory_bytes: Option<usize>,
 }
 
-/// The start of a row without a start.
+/// Takes the place of the start in a row that has none.
 pub(super) const NO_START: u64 = u64::MAX;
 
 impl TraceStore {

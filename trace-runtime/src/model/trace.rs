@@ -94,8 +94,8 @@ impl RecordedExecutionTrace {
             .unwrap_or(0)
     }
 
-    /// The `n` entries with the longest durations, longest first. Equal ones are in the order they
-    /// began; NaN comes last.
+    /// The `n` entries with the longest durations, longest first. Equal ones are in the order in which they began.
+    /// Entries with a duration of NaN come last.
     pub fn slowest_ops(&self, n: usize) -> Vec<&RecordedTraceEntry> {
         top_by(
             self.entries.iter().map(|entry| (entry.duration_us, entry)),

@@ -103,7 +103,7 @@ impl<'a> Views<'a> {
         Views(Entries::Stored(store, 0..store.len()))
     }
 
-    /// For views that are made of other views.
+    /// The entries of a view that consists of other views.
     pub(crate) fn other(views: impl Iterator<Item = EntryView<'a>> + 'a) -> Views<'a> {
         Views(Entries::Other(Box::new(views)))
     }

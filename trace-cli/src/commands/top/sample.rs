@@ -9,7 +9,7 @@ use trace_runtime::TraceError;
 use trace_runtime::read::{FollowState, Follower, LiveOp, OpenThread};
 use trace_runtime::report::{bytes, count, duration, prose};
 
-/// A process writes the time every 10 ms. One that has not written for this long is stopped, or gone.
+/// A process writes the time every 10 ms. If it has not written for this long, it is stopped or has ended.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Takes samples of a recording.
@@ -38,7 +38,7 @@ pub(in crate::commands) enum Life {
 pub(in crate::commands) struct OpSample {
     pub(in crate::commands) op: LiveOp,
     pub(in crate::commands) calls_per_s: f64,
-    /// Self time per time: 1.0 is one thread that does nothing else.
+    /// Self time divided by elapsed time: one thread that does nothing else has 1.0.
     pub(in crate::commands) busy: f64,
 }
 
@@ -72,7 +72,7 @@ impl Sampler {
         &self.follower
     }
 
-    /// Rates are counted from now on.
+    /// Begins the interval that the rates are computed for.
     pub(in crate::commands) fn begin_interval(&mut self) {
         self.before = self
             .follower

@@ -57,7 +57,7 @@ fn function(op: &OpPlan) -> TokenStream {
     } else {
         synchronous(op)
     };
-    // With the span of the user's braces, lints treat the function as user code.
+    // The span of the user's braces makes lints treat the function as user code.
     let mut around = Group::new(Delimiter::Brace, statements);
     around.set_span(body.span());
     op.function.with_body(&around)
@@ -191,7 +191,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
     } = Reborrows::of(op);
     let (returns, never) = match &ty {
         None => (None, hygienic!(return;)),
-        // Named outside the block: inside, the body may import another type of that name.
+        // The type is named outside the block, because the body may import another type of that name.
         Some(ty) => (
             Some(hygienic!(let returns = #private::Returns::<#ty>::TYPE;)),
             hygienic!(return returns.unreached();),
@@ -206,7 +206,8 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
                 #private::starting(move || { #in_closure let op = #begin; (op, async move #body) })
             },
         ),
-        // Begun in a separate statement: otherwise its temporaries would live across the await, and they may not be `Send`.
+        // A separate statement begins the op. Otherwise its temporaries would live across the await, and they may not
+        // be `Send`.
         Captures::ByUse => (
             Some(hygienic!(let op = #begin;)),
             hygienic!(#private::running(op, async #body)),
@@ -233,7 +234,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
     }
 }
 
-/// The time at which the op begins.
+/// When the op begins.
 #[derive(Clone, Copy)]
 enum Flow {
     /// Now, on this thread.

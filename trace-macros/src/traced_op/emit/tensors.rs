@@ -1,7 +1,7 @@
 //! Writes the inputs and outputs of an op: the code that finds the tensors in them.
 //!
-//! Tensors are passed as values that describe themselves only while recording. A closure would do the same, but takes three
-//! times the compile time. So there is one only if the user wrote an expression, or a type contains a tuple.
+//! Tensors are passed as values that describe themselves only while recording. A closure could do the same but takes
+//! three times the compile time, so it is used only if the user wrote an expression, or a type contains a tuple.
 
 use crate::traced_op::plan::op_plan::{Input, OpPlan};
 use crate::traced_op::plan::output::Output;
@@ -177,7 +177,7 @@ pub(super) fn outputs(op: &OpPlan, result: &ResultName) -> TokenStream {
             let probes = in_place.iter().map(|one| {
                 let (ident, cfgs) = (&one.ident, &one.cfgs);
                 let search = match &one.search {
-                    // An error in a parameter is not a failure of the op.
+                    // If a parameter contains an error, the op has not failed.
                     Search::Success(_) => &Search::Whole,
                     search => search,
                 };

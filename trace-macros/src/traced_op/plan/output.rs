@@ -34,7 +34,7 @@ pub(crate) enum Reborrow {
 }
 
 impl Output {
-    /// The `&mut` parameters if there are any, else the result.
+    /// The `&mut` parameters if there are any, otherwise the result.
     pub(super) fn in_place(
         described: &[&Binding],
         function: &Function,

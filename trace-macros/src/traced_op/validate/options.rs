@@ -253,7 +253,8 @@ fn set<T>(
     Ok(None)
 }
 
-/// For options that an `impl` gives to each of its methods: an `Rc` can be cloned, syn's `Expr` only with a feature.
+/// Puts the value in an `Rc`: an `impl` gives it to each of its methods, and syn's `Expr` can be cloned only with a
+/// feature.
 fn shared<T>(
     read: impl FnOnce(&Ident) -> syn::Result<T>,
 ) -> impl FnOnce(&Ident) -> syn::Result<Rc<T>> {
@@ -311,7 +312,7 @@ fn list<'a, T: Parse>(
         let content;
         parenthesized!(content in input);
         let values = Punctuated::<T, Token![,]>::parse_terminated(&content);
-        // Tokens left after a mistake would be reported again.
+        // Tokens that are left after a mistake would be reported again.
         content.parse::<TokenStream>()?;
         Ok(values?.into_iter().collect())
     }

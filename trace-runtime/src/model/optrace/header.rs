@@ -3,7 +3,7 @@
 use super::tail_record::checksum;
 use crate::model::{TraceError, TraceErrorKind};
 
-/// The first bytes of a file. The first one is not text, so the file is never taken for JSON.
+/// The first bytes of a file. The first byte is not valid text, so the file cannot be mistaken for JSON.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89OPTRACE";
 const VERSION: u32 = 1;
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -37,7 +37,7 @@ pub(crate) mod live {
     pub(crate) const DROPPED: usize = 19;
     pub(crate) const SAMPLED_OUT: usize = 20;
     pub(crate) const FILTERED_OUT: usize = 21;
-    /// Ops that newer ones have replaced, in a recording that keeps the last.
+    /// Ops that newer ones have replaced, in a recording that keeps only the last ops.
     pub(crate) const REPLACED: usize = 22;
     /// Number of words, fixed ones included.
     pub(crate) const WORDS: usize = 23;

@@ -8,7 +8,7 @@ const ROWS: [u8; 4] = *b"ROWS";
 /// Words of the stream of tables.
 const TABLES: [u8; 4] = *b"TABL";
 pub(super) const RECORD_HEADER_BYTES: usize = 40;
-/// No record has a longer payload: a block of the ring is far smaller.
+/// The largest payload of a record. A block of the ring is far smaller.
 const MOST_PAYLOAD: usize = 1 << 20;
 
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
