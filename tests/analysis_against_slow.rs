@@ -60,7 +60,7 @@ fn end_of(trace: &RecordedExecutionTrace) -> i64 {
 
 proptest! {
     #[test]
-    fn sets_of_moments_are_sets_of_moments(a in spans(), b in spans()) {
+    fn intervals_behave_like_sets_of_moments(a in spans(), b in spans()) {
         let (one, two): (Intervals, Intervals) = (a.iter().copied().collect(), b.iter().copied().collect());
         let (a, b) = (moments(&a), moments(&b));
         prop_assert_eq!(one.length(), a.len() as u64);
@@ -251,7 +251,7 @@ proptest! {
     }
 
     #[test]
-    fn live_memory_is_what_was_taken_and_not_given_back(
+    fn live_memory_is_what_was_allocated_and_not_freed(
         blocks in prop::collection::vec((0..50i64, 1..50i64, 1..1000i64, any::<bool>()), 0..20),
     ) {
         // A block is allocated, and freed some time later unless the trace ends before.

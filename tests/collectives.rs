@@ -230,7 +230,7 @@ fn unanchored(number: u32, late: u32, ends: &[(&str, &str, u32)]) -> TraceStore 
 }
 
 #[test]
-fn ranks_without_a_wall_clock_are_lined_up_by_their_collectives() {
+fn ranks_without_a_wall_clock_are_aligned_by_their_collectives() {
     // Ranks 0 and 1 share a group, 1 and 2 another one.
     let traces = [
         unanchored(0, 0, &[("tp", "[0, 1]", 200), ("tp", "[0, 1]", 400)]),
@@ -277,7 +277,7 @@ fn ranks_without_a_wall_clock_are_lined_up_by_their_collectives() {
     assert_eq!(tp.wait_ns, [(0, 0), (1, 2_000)]);
     let notes = all.report().notes.join("; ");
     assert!(
-        notes.contains("lined up by: collectives and messages"),
+        notes.contains("aligned by: collectives and messages"),
         "{notes}"
     );
 }

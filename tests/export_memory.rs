@@ -117,7 +117,7 @@ fn peak_of_file(trace: &TraceStore, name: &str) -> isize {
 }
 
 #[test]
-fn an_output_file_needs_a_megabyte_beside_the_trace() {
+fn an_output_file_needs_a_megabyte_in_addition_to_the_trace() {
     let trace = layers(30_000);
     for name in ["memory.json", "memory.json.gz", "memory.pftrace"] {
         let peak = peak_of_file(&trace, name);
@@ -127,7 +127,7 @@ fn an_output_file_needs_a_megabyte_beside_the_trace() {
 
 #[test]
 #[ignore = "minutes without optimisation: run with --release"]
-fn ten_million_entries_are_written_in_64_megabytes_beside_the_trace() {
+fn ten_million_entries_are_written_with_64_megabytes_in_addition_to_the_trace() {
     let trace = layers(3_333_334);
     assert!(trace.len() >= 10_000_000);
     for name in ["long.json", "long.json.gz", "long.pftrace"] {

@@ -189,7 +189,7 @@ fn a_recording_that_is_split_is_followed_from_file_to_file() {
 }
 
 #[test]
-fn a_follower_that_begins_at_the_end_has_what_follows() {
+fn a_follower_that_begins_at_the_end_has_only_later_ops() {
     let mut recording = Recording::start("end", |builder| builder);
     for op in 0..20_000 {
         work(op);
@@ -279,7 +279,7 @@ fn open_ops_have_their_shapes_and_the_time_so_far() {
 }
 
 #[test]
-fn the_latest_ops_are_a_trace() {
+fn the_latest_ops_are_returned_as_a_trace() {
     let mut recording = Recording::start("latest", |builder| builder.metadata("model", "tiny"));
     let mut follower = Follower::open(&recording.path)
         .expect("a recording")
@@ -322,7 +322,7 @@ fn the_latest_ops_are_a_trace() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_an_error() {
+fn files_that_cannot_be_followed_are_an_error() {
     let folder = std::env::temp_dir().join(format!("follow-errors-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let json = folder.join("trace.json");

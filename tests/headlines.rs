@@ -178,7 +178,7 @@ fn check(what: &str, why: &str, found: &Findings, headline: &[Expected]) -> Resu
 }
 
 #[test]
-fn the_headlines_of_real_traces_are_those_of_a_person() {
+fn the_headlines_of_real_traces_are_those_of_an_expert() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/traces");
     if !folder.is_dir() {
         println!("skipped: `{}` is not there", folder.display());
@@ -231,7 +231,7 @@ fn example(
 
 /// One test for all of them, because a session records every thread of the process.
 #[test]
-fn the_headlines_of_the_examples_are_those_of_a_person() {
+fn the_headlines_of_the_examples_are_those_of_an_expert() {
     let wrong = [
         example(
             "pipeline",

@@ -83,7 +83,7 @@ fn estimates_are_unbiased_for_small_and_large_blocks() {
 }
 
 #[test]
-fn what_is_freed_was_sampled_when_it_was_allocated() {
+fn freed_blocks_were_sampled_when_they_were_allocated() {
     let _alone = alone();
     let session = Session::builder()
         .sample_allocations(EVERY)

@@ -64,7 +64,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 // One test: sessions do not nest, and the bytes of all threads are counted.
 #[test]
-fn whatever_ops_leave_behind_is_limited_and_what_does_not_fit_is_counted() {
+fn everything_that_ops_store_is_limited_and_ops_that_do_not_fit_are_counted() {
     check("rows", || {
         for _ in 0..OPS {
             plain(&[1.0]);

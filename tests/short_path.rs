@@ -215,7 +215,7 @@ fn by_hand() {
 }
 
 #[test]
-fn what_code_leaves_open_inside_a_function_ends_with_it() {
+fn ops_left_open_inside_a_function_end_with_it() {
     let ((), trace) = record(|| {
         for _ in 0..4 {
             by_hand();

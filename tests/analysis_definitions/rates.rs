@@ -45,7 +45,7 @@ fn peaks_are_read_from_the_trace() {
 }
 
 #[test]
-fn given_flops_win_over_inferred_ones() {
+fn given_flops_replace_inferred_ones() {
     let mut trace = RecordedExecutionTrace::new();
     let entry = RecordedTraceEntry::new(0, "matmul")
         .with_input_shapes(vec![vec![2, 3], vec![3, 5]])

@@ -6,7 +6,7 @@ use trace_runtime::TraceView;
 use trace_runtime::analyze::{CausalModel, activity, task_times};
 
 #[test]
-fn the_thread_that_asked_for_a_backward_pass_waits_for_it() {
+fn the_thread_that_requested_a_backward_pass_waits_for_it() {
     for name in [
         "autograd::engine::evaluate_function: MulBackward0",
         "CudnnConvolutionBackward",
@@ -35,7 +35,7 @@ fn the_thread_that_asked_for_a_backward_pass_waits_for_it() {
 }
 
 #[test]
-fn a_thread_that_goes_on_does_not_wait_for_another() {
+fn a_thread_that_continues_does_not_wait_for_another() {
     let mut run = Run::new();
     for start in (0..200).step_by(20) {
         run.op("main", start, start + 15);

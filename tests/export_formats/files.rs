@@ -101,7 +101,7 @@ fn an_op_that_never_ends_does_not_keep_a_trace_from_being_split() {
 }
 
 #[test]
-fn a_file_that_viewers_would_not_open_is_refused_with_a_way_out() {
+fn a_file_that_viewers_would_not_open_is_refused_with_a_solution() {
     let folder = folder("refused");
     let error = export::write(&AtMost(10), &steps(), folder.join("run.json")).unwrap_err();
     let text = error.to_string();

@@ -268,7 +268,7 @@ fn csv_name(name: &str) -> String {
 }
 
 #[test]
-fn reports_show_them_without_obeying_them() {
+fn reports_escape_them() {
     each_name(|name, trace| {
         let report = trace.report();
         let markdown = report.to_markdown(12);

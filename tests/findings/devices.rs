@@ -51,7 +51,7 @@ fn a_busy_device_is_not_host_bound_and_its_work_is_named() {
 }
 
 #[test]
-fn one_of_several_kernels_is_a_finding_of_its_own() {
+fn one_of_several_kernels_is_a_separate_finding() {
     let mut profile = Profile::default();
     profile.op("aten::mm", 0, 1000);
     profile.launch(0, 1, "sgemm_128", (10, 600));
@@ -102,7 +102,7 @@ fn many_short_kernels_are_launch_bound_and_long_ones_are_not() {
 }
 
 #[test]
-fn a_device_that_runs_dry_at_a_synchronisation_is_found() {
+fn a_device_that_runs_out_of_work_at_a_synchronisation_is_found() {
     let profile = |synchronises: bool| {
         let mut profile = Profile::default();
         for round in 0..5 {

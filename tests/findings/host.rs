@@ -34,7 +34,7 @@ fn a_host_op_is_ranked_over_all_its_shapes() {
 }
 
 #[test]
-fn many_small_host_ops_are_no_finding_each() {
+fn many_small_host_ops_give_no_findings() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);
     for (at, number) in (0..).step_by(40).zip(0..25) {
@@ -61,7 +61,7 @@ fn a_trace_without_start_times_has_shares_of_the_time_in_ops() {
 }
 
 #[test]
-fn products_with_one_row_are_slow_beside_large_ones() {
+fn products_with_one_row_are_slow_compared_with_large_ones() {
     let products = |small_ns: u64| {
         let mut builder = TraceStoreBuilder::new();
         let thread = builder.thread(None, None, None);

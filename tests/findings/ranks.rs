@@ -156,7 +156,7 @@ fn a_stage_with_more_work_is_named_where_ranks_wait_outside_of_ops() {
 }
 
 #[test]
-fn a_reduce_scatter_is_no_copy() {
+fn a_reduce_scatter_is_not_a_copy() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);
     for (name, start, ns) in [("matmul", 0, 600), ("grads-reduce-scatter", 600, 400)] {

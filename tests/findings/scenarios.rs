@@ -289,7 +289,7 @@ fn our_trace_with_sync_gives_the_same_findings_as_a_profiler_trace() {
 
 /// Each of ten rounds loads data for 60 of 100 µs, of which 40 are in ops that the loader calls.
 #[test]
-fn what_a_loader_calls_is_loading() {
+fn ops_that_a_loader_calls_are_loading() {
     let loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
     let mut profile = Profile::default();
     for round in 0..10 {

@@ -168,7 +168,7 @@ impl Norm {
 }
 
 #[test]
-fn none_of_them_is_ours() {
+fn none_of_these_problems_occurs_here() {
     let mut t = tensor([2]);
     recorded(&["coerced_in_ok()"], || {
         block_on(coerced_in_ok()).unwrap()()

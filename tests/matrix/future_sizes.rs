@@ -147,7 +147,7 @@ fn opaque_sizes() -> [(usize, usize); 4] {
 }
 
 #[test]
-fn a_level_adds_a_constant() {
+fn each_level_adds_a_constant_size() {
     let assert_sizes = |sizes: [(usize, usize); 4]| {
         for ((plain, traced), depth) in sizes.into_iter().zip([1, 4, 8, 14]) {
             let most = plain + PER_LEVEL * depth;

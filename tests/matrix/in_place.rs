@@ -181,7 +181,7 @@ impl<'a> IntoIterator for &'a mut Param {
 }
 
 #[test]
-fn what_was_written_is_the_output() {
+fn parameters_that_were_written_are_the_output() {
     let mut x = vec![1.0, 2.0];
     recorded(&["moved_into_a_loop(f32[2]) -> f32[2] @cpu"], || {
         moved_into_a_loop(&mut x)

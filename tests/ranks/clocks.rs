@@ -105,7 +105,7 @@ fn collectives_give_offset_and_drift_where_nothing_was_exchanged() {
 }
 
 #[test]
-fn the_wall_clock_counts_unless_collectives_contradict_it() {
+fn the_wall_clock_is_used_unless_collectives_contradict_it() {
     let start = |ns: i64| {
         [(
             "start_unix_ns",

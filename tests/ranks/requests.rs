@@ -78,7 +78,7 @@ fn a_late_sender_is_waited_for_in_the_op_that_completes_the_receive() {
 }
 
 #[test]
-fn a_message_that_came_before_the_wait_makes_no_one_wait() {
+fn a_message_that_arrived_before_the_wait_makes_no_rank_wait() {
     let trace = receive(250, 300, 304);
     assert_eq!(waits(&trace), []);
     assert_eq!(CausalModel::new(&trace).wait_states().unmatched_messages, 0);
@@ -185,7 +185,7 @@ fn one_op_that_completes_several_requests_waits_for_one_after_the_other() {
 }
 
 #[test]
-fn a_replay_moves_the_wait_and_not_the_work_in_front_of_it() {
+fn a_replay_moves_the_wait_and_not_the_work_before_it() {
     let trace = receive(701, 300, 715);
     let model = CausalModel::new(&trace);
     let job = model.what_if();

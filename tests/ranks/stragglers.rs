@@ -154,7 +154,7 @@ fn a_rank_that_loads_its_data_slowly_is_named_with_the_loading() {
 }
 
 #[test]
-fn one_slow_step_of_one_rank_is_a_slow_step_and_no_straggler() {
+fn one_slow_step_of_one_rank_is_a_slow_step_and_not_a_straggler() {
     let slower = |rank: usize, op: &str, step| {
         if (rank, op, step) == (3, "attention", 7) {
             1_500
@@ -268,7 +268,7 @@ fn on_clock(rank: u32, offset: i64, drift: f64) -> TraceStore {
 }
 
 #[test]
-fn a_clock_that_drifts_is_no_straggler() {
+fn a_clock_that_drifts_is_not_a_straggler() {
     // A tenth of a percent: 200 µs over the run, twenty times the differences between the ranks.
     let ranks = [
         on_clock(0, 0, 0.0),

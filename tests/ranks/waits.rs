@@ -73,7 +73,7 @@ fn a_send_that_blocks_waits_for_its_late_receiver_and_one_that_returned_does_not
 }
 
 #[test]
-fn everyone_waits_for_the_last_one_at_a_barrier_and_at_an_all_reduce() {
+fn every_rank_waits_for_the_last_one_at_a_barrier_and_at_an_all_reduce() {
     for (name, class) in [
         ("barrier", WaitClass::WaitAtBarrier),
         ("all_reduce", WaitClass::WaitAtNxN),

@@ -22,7 +22,7 @@ fn data_parallel(slow: u32, extra: i64) -> Job {
 }
 
 #[test]
-fn a_slow_rank_is_named_and_costs_what_it_is_slower() {
+fn a_slow_rank_is_named_and_costs_its_extra_time() {
     let trace = data_parallel(2, 300).trace();
     let model = CausalModel::new(&trace);
     let job = model.what_if();

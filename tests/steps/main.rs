@@ -222,7 +222,7 @@ fn a_trace_restricted_to_steps_has_their_ops_whole() {
 }
 
 #[test]
-fn steps_that_are_not_there_are_an_error_with_a_way_out() {
+fn missing_steps_are_an_error_with_a_solution() {
     let none = chrome(&[op("x", (0, 1))]);
     let error = restrict_to_steps(&none, StepRange::new(0, 1))
         .unwrap_err()

@@ -142,7 +142,7 @@ fn two_writers_and_a_mover_lose_nothing_while_blocks_are_used_again() {
 }
 
 #[test]
-fn a_reader_finds_whole_chunks_and_what_disappears_is_in_the_tail() {
+fn a_reader_finds_whole_chunks_and_rows_that_disappear_are_in_the_tail() {
     explore(2, || {
         let ring = Arc::new(Ring::new(1));
         let writer = write_two(&ring, 1);

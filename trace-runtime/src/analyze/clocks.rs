@@ -2,7 +2,7 @@
 //! messages do not contradict it; otherwise the collectives and messages.
 
 use super::causal::{MeetingClass, Meetings};
-use crate::model::merge::{ClockMap, LineUp, by_wall_clock, merged, ranks_of_each};
+use crate::model::merge::{ClockAlignment, ClockMap, by_wall_clock, merged, ranks_of_each};
 use crate::model::wire::metadata::{
     CLOCK_DRIFT_PPB, CLOCK_ERROR_NS, CLOCK_EXCHANGES, CLOCK_OFFSET_NS, CLOCK_REFERENCE,
     START_UNIX_NS,
@@ -43,7 +43,7 @@ fn exchanges(trace: &TraceStore) -> Vec<Exchange> {
 }
 
 /// Aligns traces by the readings that their ranks exchanged; `None` if more than one of the traces has none.
-pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, TraceError> {
+pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<ClockAlignment>, TraceError> {
     let ranks = ranks_of_each(traces)?;
     let mut clocks = Vec::new();
     let mut errors = Vec::new();
@@ -101,17 +101,17 @@ pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, Trac
         ranks[reference].first().copied().unwrap_or(0),
         time(errors.iter().copied().max().unwrap_or(0)),
     );
-    Ok(Some(line_up(traces, clocks, &errors, reference, how)))
+    Ok(Some(alignment(traces, clocks, &errors, reference, how)))
 }
 
 /// The conversions, with facts about each clock; times begin at zero.
-fn line_up(
+fn alignment(
     traces: &[TraceStore],
     mut clocks: Vec<ClockMap>,
     errors: &[i64],
     reference: usize,
     how: String,
-) -> LineUp {
+) -> ClockAlignment {
     let start = |trace: &TraceStore| trace.metadata().get(START_UNIX_NS)?.parse::<i64>().ok();
     let reference_start = start(&traces[reference]);
     let offset = clocks[reference].offset_ns;
@@ -142,7 +142,7 @@ fn line_up(
     for clock in &mut clocks {
         clock.offset_ns = clock.offset_ns.saturating_sub(first);
     }
-    LineUp {
+    ClockAlignment {
         start_unix_ns: reference_start
             .map(|start| start.saturating_add(first.saturating_sub(offset))),
         clocks,
@@ -246,7 +246,7 @@ pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceErro
     let ranks = ranks_of_each(traces)?;
     let wall = by_wall_clock(traces);
     let has_wall = wall.is_some();
-    let base = wall.unwrap_or_else(|| LineUp {
+    let base = wall.unwrap_or_else(|| ClockAlignment {
         clocks: vec![ClockMap::default(); traces.len()],
         how: "each rank from its own start".to_owned(),
         start_unix_ns: None,
@@ -303,7 +303,7 @@ pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceErro
         let _ = write!(how, "; rank {} from its own start", alone.join(", "));
     }
     drop(together);
-    merged(traces, &line_up(traces, clocks, &errors, 0, how))
+    merged(traces, &alignment(traces, clocks, &errors, 0, how))
 }
 
 /// The difference of the clocks of each pair of traces, the lower number first.

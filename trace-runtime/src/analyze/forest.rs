@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_goes_down_before_it_goes_on() {
+    fn a_walk_visits_children_before_siblings() {
         let parent = [NONE, 0, 1, 0, NONE, 4];
         let mut seen = String::new();
         Forest::of(&parent).walk(&parent, |visit| match visit {

@@ -25,7 +25,7 @@ impl TraceStore {
     /// Fails if two traces are of the same rank.
     pub fn merge(traces: &[TraceStore]) -> Result<TraceStore, TraceError> {
         match by_exchanges(traces)? {
-            Some(line_up) => merged(traces, &line_up),
+            Some(alignment) => merged(traces, &alignment),
             None => by_meetings(traces),
         }
     }

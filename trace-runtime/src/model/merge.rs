@@ -17,7 +17,7 @@ const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// The conversion of the clocks of all ranks to one clock.
 #[derive(Debug)]
-pub(crate) struct LineUp {
+pub(crate) struct ClockAlignment {
     /// The conversion for each trace.
     pub(crate) clocks: Vec<ClockMap>,
     /// The method by which it was found, for the metadata.
@@ -60,9 +60,12 @@ impl ClockMap {
 }
 
 /// One trace of several ranks, with the given clocks.
-pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceStore, TraceError> {
+pub(crate) fn merged(
+    traces: &[TraceStore],
+    alignment: &ClockAlignment,
+) -> Result<TraceStore, TraceError> {
     let ranks = ranks_of(traces)?;
-    let clocks = &line_up.clocks;
+    let clocks = &alignment.clocks;
     let mut builder = TraceStoreBuilder::new();
     let mut total = 0.0;
     for (trace, rank) in traces.iter().zip(&ranks) {
@@ -86,11 +89,11 @@ pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceSto
         }
     }
     builder.metadata = merged_facts(traces, &ranks);
-    builder.metadata(MERGE_CLOCK, &*line_up.how);
-    if let Some(start) = line_up.start_unix_ns {
+    builder.metadata(MERGE_CLOCK, &*alignment.how);
+    if let Some(start) = alignment.start_unix_ns {
         builder.metadata(START_UNIX_NS, start.to_string());
     }
-    for (index, facts) in line_up.facts.iter().enumerate() {
+    for (index, facts) in alignment.facts.iter().enumerate() {
         let rank = rank_of_trace(traces, &ranks, index);
         for (key, value) in facts {
             builder.metadata(of_rank(rank, key), value);
@@ -163,9 +166,9 @@ fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
 }
 
 /// Aligns traces by the wall clock, if all have it and they differ by at most a day.
-pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<LineUp> {
+pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<ClockAlignment> {
     let (first, starts) = start_of(traces)?;
-    Some(LineUp {
+    Some(ClockAlignment {
         clocks: starts
             .iter()
             .map(|start| ClockMap::offset(start - first))
@@ -359,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_lined_up_by_the_wall_clock() {
+    fn ranks_are_aligned_by_the_wall_clock() {
         let a = rank(Some(4), Some("1000000000000000010"), &[("a", 3)]);
         let b = rank(Some(2), Some("1000000000000000000"), &[("b", 20)]);
         let both = TraceStore::merge(&[a, b]).unwrap();

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_worth_their_place_however_many_there_are() {
+    fn any_number_of_digits_gives_the_right_value() {
         let mut text = String::new();
         for digit in "9182736450918273".chars() {
             text.push(digit);

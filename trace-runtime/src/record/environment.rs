@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn every_launcher_is_understood_and_the_nearest_one_counts() {
+    fn every_launcher_is_supported_and_the_nearest_one_counts() {
         for (rank, size) in RANKS {
             let variables = [("OPTRACE", "t.json"), (rank, "3"), (size, "5")];
             let builder = from(&variables).unwrap().unwrap();

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_follow_each_other_as_often_as_asked() {
+    fn phases_repeat_as_often_as_set() {
         let schedule = Schedule::new().wait(1).warm_up(1).active(2).repeat(2);
         assert_eq!(phases(schedule, 10), ".wAA.wAA..");
     }

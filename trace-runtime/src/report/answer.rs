@@ -83,11 +83,11 @@ pub(super) fn overview(report: &Report) -> String {
 pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
     let clock = metadata.get(keys::MERGE_CLOCK).map(|how| {
         let unsure = if how.contains("own start") {
-            "; waits between ranks that are not lined up mean nothing"
+            "; without aligned clocks, waits between ranks have no meaning"
         } else {
             ""
         };
-        format!("ranks are lined up by: {}{unsure}", printable(how))
+        format!("clocks of ranks are aligned by: {}{unsure}", printable(how))
     });
     let steps = metadata
         .get(keys::SELECTED_STEPS)

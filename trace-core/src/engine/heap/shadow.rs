@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_block_has_a_word_of_its_own() {
+    fn each_block_has_a_separate_word() {
         let addresses = [
             0x10_0000,
             0x10_0008,

@@ -43,8 +43,8 @@ pub(in crate::analyze) struct Meeting {
 /// Whether the times of different ranks can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Times {
-    LinedUp,
-    Apart,
+    Aligned,
+    NotAligned,
 }
 
 /// All meetings of a trace, and what could not be matched.
@@ -68,7 +68,7 @@ impl Meetings {
         for call in collective_calls(trace, &parts) {
             found.collective(trace, &call);
         }
-        found.messages(trace, &parts, Times::LinedUp);
+        found.messages(trace, &parts, Times::Aligned);
         found.completions = Completions::of(trace, &parts);
         found
     }
@@ -80,7 +80,7 @@ impl Meetings {
         for call in collective_calls_by_order(&parts) {
             found.collective(trace, &call);
         }
-        found.messages(trace, &parts, Times::Apart);
+        found.messages(trace, &parts, Times::NotAligned);
         found.completions = Completions::of(trace, &parts);
         found
     }
@@ -182,7 +182,7 @@ impl Meetings {
                 self.unmatched += sends.len().abs_diff(receives.len());
             }
         }
-        if times == Times::Apart {
+        if times == Times::NotAligned {
             return;
         }
         for ranks in unnamed.into_values() {

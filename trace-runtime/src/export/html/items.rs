@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_leaves_at_most_half_of_the_items_alone() {
+    fn at_most_half_of_the_items_reach_the_threshold() {
         let all: Vec<Item> = (0..100).map(|n| item(n, n, 0)).collect();
         let below = threshold(&all, 50);
         assert!(all.iter().filter(|item| item.duration_ns >= below).count() <= 25);

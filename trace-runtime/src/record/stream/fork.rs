@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_leaves_the_recording_of_its_parent_alone_and_can_make_its_own() {
+    fn a_child_does_not_change_the_recording_of_its_parent_and_can_make_its_own() {
         let path = std::env::temp_dir().join(format!("fork-{}.optrace", std::process::id()));
         let of_child = path.with_extension("child.optrace");
         let session = loop {
