@@ -250,7 +250,10 @@ fn open_ops_have_their_shapes_and_the_time_so_far() {
             if thread.ops[1].duration_ns > 20_000_000 {
                 break thread.ops;
             }
-            assert!(start.elapsed() < Duration::from_secs(60), "no sign of life");
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "the process does not write"
+            );
         };
         let names: Vec<_> = stack.iter().map(|op| op.operation.as_str()).collect();
         assert_eq!(names, ["around", "inside"]);

@@ -121,7 +121,7 @@ fn mistakes_in_options_are_reported_before_the_trace_is_read() {
     for (output, expected) in [
         ("t.xyz", "choose a format with `--to`"),
         ("t", "`.pftrace`"),
-        ("t.gz", "is not that of a format"),
+        ("t.gz", "does not name a format"),
         ("t.json.zst", "use the ending `.gz`"),
     ] {
         let path = within(&folder, output);

@@ -112,7 +112,7 @@ impl FileFormat {
         found.map(|&(_, format)| format).ok_or_else(|| {
             let known = ENDINGS.map(|(ending, _)| format!("`{ending}`")).join(", ");
             unknown_format(format!(
-                "the ending of the file name is not that of a format; use one of {known}, \
+                "the ending of the file name does not name a format; use one of {known}, \
                  and `.gz` after it to compress"
             ))
             .in_file(path)

@@ -141,7 +141,7 @@ impl TraceError {
                 column,
                 truncated: true,
                 message: format!(
-                    "the trace ends too early, perhaps its writer was cut off: expected {expected}"
+                    "the trace ends too early, perhaps its writer was interrupted: expected {expected}"
                 ),
             },
         }
@@ -197,7 +197,7 @@ impl fmt::Display for TraceError {
             Cause::Json(error) if error.is_eof() => {
                 write!(
                     f,
-                    "the trace ends too early, perhaps its writer was cut off: {error}"
+                    "the trace ends too early, perhaps its writer was interrupted: {error}"
                 )
             }
             Cause::Json(error) => write!(f, "not a trace: {error}"),

@@ -310,7 +310,7 @@ impl SessionBuilder {
     /// # Errors
     ///
     /// There is a session already, or the [output](Self::output) cannot be written: its directory does not exist, or
-    /// its ending is not that of a format.
+    /// its ending does not name a format.
     pub fn start(self) -> Result<Session, SessionError> {
         if !state::claim() {
             return Err(SessionError::already_running());

@@ -31,7 +31,7 @@ pub enum SessionErrorKind {
     AlreadyRunning,
     /// An environment variable has a value that cannot be used.
     Environment,
-    /// The output file cannot be written: its directory does not exist, or its ending is not that of a format.
+    /// The output file cannot be written: its directory does not exist, or its ending does not name a format.
     /// Reported when the session starts.
     Output,
     /// Writing the trace failed when the session finished.

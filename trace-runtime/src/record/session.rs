@@ -254,7 +254,7 @@ impl Session {
     /// complete.
     ///
     /// # Errors
-    /// The file cannot be written, or its ending is not that of a format.
+    /// The file cannot be written, or its ending does not name a format.
     pub fn dump(&self, path: impl AsRef<Path>) -> Result<(), TraceError> {
         let path = path.as_ref();
         match &self.stream {

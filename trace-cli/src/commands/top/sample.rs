@@ -162,7 +162,7 @@ impl Sample {
             Life::Recording => "recording".to_owned(),
             Life::Silent(silence) => {
                 let silence = u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX);
-                format!("no sign of life for {}", prose(&duration(silence)))
+                format!("has not written for {}", prose(&duration(silence)))
             }
             Life::Gone => "the process has ended without finishing the recording".to_owned(),
             Life::Finished => "finished".to_owned(),

@@ -215,7 +215,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
         if unnamed_events > 0 {
             missing.push(format!(
-                "{unnamed_events} stream waits do not name their event: the work that ended last before is taken"
+                "{unnamed_events} stream waits do not name their event: the work that ended last before the wait is assumed"
             ));
         }
         missing

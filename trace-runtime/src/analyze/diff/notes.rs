@@ -40,8 +40,8 @@ pub(super) fn notes(found: &TraceDiff, before: &RunGroup, after: &RunGroup) -> V
     if common.abs() > found.method.threshold {
         let direction = if common > 0.0 { "slower" } else { "faster" };
         notes.push(format!(
-            "the ops have in common that they are {} {direction}; ops are judged by what they have beyond that, the \
-             total is not",
+            "all ops have a common change: {} {direction}; verdicts on ops are about their change beyond it, the \
+             verdict on the total includes it",
             percent(common.abs())
         ));
     }

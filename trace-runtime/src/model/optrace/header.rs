@@ -154,7 +154,7 @@ impl FileHeader {
             && header.block_bytes == super::ring_block::BLOCK_BYTES as u64
             && header.slot_bytes == super::ring_block::SLOT_BYTES as u64;
         if !is_possible {
-            return Err(damaged("it has sizes that no recording has"));
+            return Err(damaged("its sizes are impossible"));
         }
         Ok((header, words))
     }

@@ -92,7 +92,7 @@ impl Stream {
             return Err(TraceError::new(TraceErrorKind::InvalidInput, message));
         }
         if settings.keep.is_none() && settings.triggers.needs_path().is_some() {
-            let message = "dumps are made of what `keep_last` has; set how much it keeps";
+            let message = "a dump has the ops that `keep_last` keeps; set how much that is";
             return Err(TraceError::new(TraceErrorKind::InvalidInput, message));
         }
         if settings.rotation.is_some() && (settings.path.is_none() || settings.keep.is_some()) {

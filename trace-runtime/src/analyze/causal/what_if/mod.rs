@@ -74,7 +74,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         let mut notes: Vec<String> = self.meetings.notes().collect();
         if observed {
             notes.push(
-                "nothing in the trace connects the rows of a rank: their order is taken as it was observed"
+                "nothing in the trace connects the rows of a rank: their observed order is assumed"
                     .to_owned(),
             );
         }
