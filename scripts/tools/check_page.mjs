@@ -322,7 +322,7 @@ await check("timeline: the sums of the whole range are the figures of the report
   const expected = sums(whole.ops, (row) => row.operation, (row) => row.self_ns);
   for (const name of Object.keys(expected)) equal(shown[name], expected[name], `self time of ${name.slice(0, 60)}`);
   equal(rows.reduce((sum, row) => sum + Number(row.count), 0), whole.entries, "executions");
-  // Half of it by mouse.
+  // Selects half of it with the mouse.
   const box = await (await page.$("#timeline")).boundingBox();
   await page.keyboard.down("Shift");
   await page.mouse.move(box.x + 400, box.y + 60);

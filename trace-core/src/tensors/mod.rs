@@ -1,4 +1,4 @@
-//! Tensors of other libraries: one file and one feature per library.
+//! Tensors of other libraries: one feature per library.
 //!
 //! | feature | library | types that are recorded |
 //! |---|---|---|

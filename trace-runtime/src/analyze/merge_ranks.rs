@@ -22,7 +22,8 @@ impl TraceStore {
     /// `….drift_ppb` and `….error_ns` have the results for each rank. Facts that differ between the traces are kept
     /// under `rank.0.` and so on.
     ///
-    /// Fails if two traces are of the same rank.
+    /// # Errors
+    /// Two traces are of the same rank, or the merged trace is too large.
     pub fn merge(traces: &[TraceStore]) -> Result<TraceStore, TraceError> {
         match by_exchanges(traces)? {
             Some(alignment) => merged(traces, &alignment),

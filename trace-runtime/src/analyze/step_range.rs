@@ -94,7 +94,8 @@ impl fmt::Display for StepRange {
 /// defines it, so device work is kept with its launch even if it runs later. An op whose caller is not kept becomes a
 /// root. Memory events and runtime calls are kept if they are during the steps.
 ///
-/// Fails if the trace has no steps, or none in the range.
+/// # Errors
+/// The trace has no steps, or none in the range.
 pub fn restrict_to_steps(trace: &TraceStore, range: StepRange) -> Result<TraceStore, TraceError> {
     let all = trace.steps();
     let numbers = || all.iter().map(|step| step.number);

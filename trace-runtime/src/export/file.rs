@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// is complete.
 ///
 /// A trace with more events than the viewers of the format open is an error: use [`write_split`] for it.
+///
+/// # Errors
+/// The file cannot be written, or [`TooLarge`](crate::model::TraceErrorKind::TooLarge).
 pub fn write(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
@@ -41,6 +44,9 @@ pub fn check_event_limit(exporter: &dyn Exporter, trace: &dyn TraceView) -> Resu
 /// kept if `fill` fails. Pipes and terminals are written directly.
 ///
 /// Use it for files that are not exports, such as a report.
+///
+/// # Errors
+/// The file cannot be written, or `fill` failed.
 pub fn write_with(
     path: impl AsRef<Path>,
     fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
@@ -60,6 +66,9 @@ pub fn event_count(exporter: &dyn Exporter, trace: &dyn TraceView) -> usize {
 /// A single file has the given name; several are numbered: `trace.json` becomes `trace.1-of-3.json`. The trace is cut
 /// at a moment when no op runs, if there is one nearby. Times are those of the whole trace, so that the parts can be
 /// compared. An op whose parent is in an earlier file has no parent.
+///
+/// # Errors
+/// A file cannot be written.
 pub fn write_split(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
@@ -88,6 +97,9 @@ pub fn write_split(
 /// Writes one file per rank, as tools for distributed training expect, and returns their paths: `trace.json`
 /// becomes `trace.rank-0.json` and so on. [`ChakraTrace`](super::ChakraTrace) has the names that simulators expect:
 /// `job.0.et`.
+///
+/// # Errors
+/// A file cannot be written, or [`TooLarge`](crate::model::TraceErrorKind::TooLarge) for one of them.
 pub fn write_ranks(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,

@@ -124,7 +124,8 @@ impl TraceStoreBuilder {
 
     /// Appends an entry and returns its index, which is its step.
     ///
-    /// Fails only if the trace has more than 4 billion entries or 16 million distinct signatures.
+    /// # Errors
+    /// The trace has more than 4 billion entries, or 16 million distinct signatures.
     pub fn push(&mut self, entry: &NewEntry<'_>) -> Result<usize, TraceError> {
         let signature = self.signature_id(entry)?;
         let mut extra = Extra {

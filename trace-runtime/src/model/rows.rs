@@ -167,12 +167,18 @@ impl TraceStoreBuilder {
     }
 
     /// Numbers the op, kind, device, tensors, FLOPs and bytes of an entry, for [`push_row`](Self::push_row).
+    ///
+    /// # Errors
+    /// The trace has more than 16 million distinct signatures.
     pub fn signature_of(&mut self, entry: &NewEntry<'_>) -> Result<SignatureIndex, TraceError> {
         self.signature_id(entry).map(SignatureIndex)
     }
 
     /// Appends an entry and returns its index, which is its step. Like [`push`](Self::push), without
     /// looking up its names again.
+    ///
+    /// # Errors
+    /// The trace has more than 4 billion entries, or the signature is not one of this builder.
     pub fn push_row(&mut self, row: NewRow) -> Result<usize, TraceError> {
         self.push_row_with(row, &BTreeMap::new())
     }

@@ -81,6 +81,9 @@ pub fn open(path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
 /// assert_eq!(mm.inputs().next().unwrap().dims, [64, 32]);
 /// # Ok::<(), trace_runtime::TraceError>(())
 /// ```
+///
+/// # Errors
+/// As for [`open`].
 pub fn from_slice(bytes: &[u8]) -> Result<TraceStore, TraceError> {
     Reader::new().from_slice(bytes)
 }
@@ -89,6 +92,9 @@ pub fn from_slice(bytes: &[u8]) -> Result<TraceStore, TraceError> {
 ///
 /// The text of a trace is parsed while it arrives and is never in memory as a whole. Use this for compressed files,
 /// with a decoder as the reader. The reader needs no buffer of its own.
+///
+/// # Errors
+/// As for [`open`].
 pub fn from_reader(reader: impl io::Read) -> Result<TraceStore, TraceError> {
     Reader::new().from_reader(reader)
 }

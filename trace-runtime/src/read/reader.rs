@@ -106,6 +106,9 @@ impl Reader {
     }
 
     /// Reads the trace in a file, in any known format.
+    ///
+    /// # Errors
+    /// As for [`read::open`](super::open).
     pub fn open(self, path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -126,6 +129,9 @@ impl Reader {
     }
 
     /// Reads the trace in these bytes, in any known format.
+    ///
+    /// # Errors
+    /// As for [`read::open`](super::open).
     pub fn from_slice(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
         let bytes = strip_bom(bytes);
         match Format::of(bytes)? {
@@ -140,6 +146,9 @@ impl Reader {
     ///
     /// The text is parsed while it arrives and is never in memory as a whole. The stream needs no buffer
     /// of its own.
+    ///
+    /// # Errors
+    /// As for [`read::open`](super::open).
     pub fn from_reader(self, reader: impl Read) -> Result<TraceStore, TraceError> {
         let mut reader = reader;
         let mut head = Vec::with_capacity(optrace::MAGIC.len());

@@ -154,7 +154,8 @@ pub(super) fn finish(recorder: Recorder) -> RecordedExecutionTrace {
     RecordedExecutionTrace::from(&store)
 }
 
-/// Runs `f` on the recorder that `#[traced_op]` uses on this thread, if this thread records.
+/// Runs `f` on the recorder that `#[traced_op]` uses on this thread. Returns `None`, without a call of `f`, if this thread
+/// does not record or its recorder is in use.
 ///
 /// Ops that run inside `f` are not recorded, only counted as dropped: the recorder is in use.
 ///

@@ -90,6 +90,9 @@ pub(super) struct Settings {
 
 impl Session {
     /// Starts recording all threads.
+    ///
+    /// # Errors
+    /// There is a session already.
     pub fn start() -> Result<Session, SessionError> {
         Session::builder().start()
     }

@@ -78,9 +78,9 @@ pub struct Report {
     pub threads: usize,
     /// Number of ranks; 0 if ranks are unknown.
     pub ranks: usize,
-    /// Time spent in ops: every op's self time added up.
+    /// Time spent in ops, in nanoseconds: the self times of all ops added up.
     pub total_ns: u64,
-    /// From the first start to the last end.
+    /// Nanoseconds from the first start to the last end.
     pub span_ns: u64,
     /// Entries that were dropped because memory ran out.
     pub dropped: u64,
@@ -108,7 +108,7 @@ pub struct Report {
     pub idle: Vec<DeviceIdle>,
     /// Collectives across ranks.
     pub collectives: Vec<Collective>,
-    /// The longest chain of work.
+    /// The longest chain of work, which decided how long the run took.
     pub critical_path: CriticalPath,
     /// Live memory of each device whose frees are recorded; curves are reduced to a few hundred points.
     pub memory: Vec<LiveMemory>,
@@ -121,11 +121,11 @@ pub struct Report {
     pub memory_growth: Vec<MemoryGrowth>,
     /// Ops with executions that did not succeed.
     pub outcomes: Vec<OpOutcomes>,
-    /// Ops too short to trust.
+    /// Ops that are so short that recording them changes their time by 10 % or more.
     pub untrusted: Vec<UntrustedOp>,
-    /// The machine's peaks, if known.
+    /// Peak FLOP/s and memory bandwidth of the machine, if they are known.
     pub peaks: Option<MachinePeaks>,
-    /// Ops against those peaks.
+    /// The FLOP/s of each op, compared with those peaks; empty without peaks.
     pub roofline: Vec<RooflinePoint>,
 }
 
@@ -316,7 +316,10 @@ impl Report {
         markdown::write(self, rows)
     }
 
-    /// The whole report as JSON, indented. Times are nanoseconds.
+    /// The whole report as JSON, indented. Times are in nanoseconds, sizes in bytes.
+    ///
+    /// # Errors
+    /// JSON cannot be made. This does not happen for a report.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }

@@ -77,6 +77,9 @@ impl RunGroup {
     ///
     /// Runs are left out if the file would exceed 200 kB, but three are always kept. With a thousand rows there is room for
     /// three.
+    ///
+    /// # Errors
+    /// The figures cannot be written as JSON. This does not happen for groups of recorded runs.
     pub fn to_baseline(&self) -> Result<String, serde_json::Error> {
         let mut runs = self.runs.len();
         loop {
@@ -129,6 +132,9 @@ impl RunGroup {
     }
 
     /// Reads what [`to_baseline`](Self::to_baseline) wrote.
+    ///
+    /// # Errors
+    /// The text is not a baseline, or one of another version.
     pub fn from_baseline(json: &[u8]) -> Result<RunGroup, TraceError> {
         let wrong = |message: String| TraceError::new(TraceErrorKind::NotATrace, message);
         let version = serde_json::from_slice::<Version>(json)
