@@ -139,7 +139,7 @@ function renderOps(root) {
         caption: "Ops",
         columns: usedColumns(state.op === null ? OP_COLUMNS : besideDetails(all), all),
         rows,
-        // Ops that only wait are not part of the worked time.
+        // If ops waited, sorted by the time in which they worked.
         sort: state.sort || (all.some((row) => row.waiting_ns) ? "work_ns" : "self_ns"),
         onSort: (sort) => {
           state.sort = sort;
