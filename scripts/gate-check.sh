@@ -33,9 +33,9 @@ record() {
     mv "$temporary/run.json" "$(printf '%s/%s.%03d.json' "$folder" "$1" "$3")"
 }
 
-# plant SERIES CASE EXAMPLE NUMBER PLANT CONTROL
-# The control is a plant without effect, of the same length and form. The addresses of the program's data depend on the
-# length of its environment and on its allocations, and an op of `train_mlp` takes twice as long at some addresses.
+# plant SERIES CASE EXAMPLE NUMBER PLANT CONTROL The control is a planted change without effect, of the same length and
+# form. The addresses of the program's data depend on the length of its environment and on its allocations, and an op of
+# `train_mlp` takes twice as long at some addresses.
 plant() {
     record "$1" "$3" "$4" "$6"
     record "$1+$2" "$3" "$4" "$5"

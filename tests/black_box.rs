@@ -1,7 +1,7 @@
 //! A recording in a file has every op that ended, even if the process was killed.
 //!
-//! Each test starts this program again as a child. The child counts the ops that have ended in files of its own,
-//! after each op, and the test compares the recording with these counts.
+//! Each test starts this program again as a child. The child counts the ops that have ended in separate files, after
+//! each op, and the test compares the recording with these counts.
 
 #![cfg(all(unix, feature = "enabled"))]
 

@@ -1,4 +1,4 @@
-//! Comparing runs of a busy machine: interrupted calls neither hide a change nor look like one.
+//! Compares runs of a busy machine: interrupted calls must not hide a change, and must not look like one.
 
 use std::cell::Cell;
 use std::time::Duration;

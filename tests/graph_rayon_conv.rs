@@ -1,4 +1,4 @@
-//! Work that an op gives to a rayon pool is recorded as its children, on whatever thread it runs.
+//! Work that an op gives to a rayon pool is recorded as its children, on every thread.
 #![cfg(feature = "enabled")]
 
 #[path = "../examples/rayon_conv/graph.rs"]

@@ -1,7 +1,6 @@
 //! The headlines that an expert would give, for real traces and for the examples.
 //!
-//! The real traces are not part of the repository: those tests are skipped, with a note, where the folder
-//! is missing.
+//! The real traces are not part of the repository: those tests are skipped, with a note, if the folder is missing.
 #![cfg(feature = "enabled")]
 #![allow(clippy::duplicate_mod, reason = "the examples share files")]
 

@@ -68,7 +68,7 @@ fn memory_is_charged_to_the_innermost_op_and_its_inputs() {
     assert_eq!(layer.retained_bytes(), 3 * 2000, "what `keep` returned");
     assert_eq!(layer.live_bytes(), 0);
     assert_eq!(layer.inside_allocations, 3 * 4);
-    // `keep` has returned, and the repeated input is gone.
+    // `keep` has returned, and the repeated input was freed.
     assert_eq!(layer.peak_bytes, 2000 + 8000);
 
     let scratch = find(&contexts, "scratch");
@@ -154,7 +154,7 @@ fn ops_that_allocate_nothing_have_no_context() {
     let trace = session.finish();
     let contexts = contexts(&trace);
     assert!(contexts.iter().all(|one| one.operation != "sum"));
-    // `outer` frees what `keep` allocated inside it.
+    // `outer` frees the memory that `keep` allocated inside it.
     let outer = find(&contexts, "outer");
     assert_eq!((outer.calls, outer.allocated_bytes), (100, 0));
     assert_eq!((outer.inside_bytes, outer.temporary_bytes), (5000, 5000));

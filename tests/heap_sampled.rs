@@ -1,4 +1,5 @@
-//! A sampled recording of the heap: its figures are unbiased estimates of the exact ones, and marked as such.
+//! A sampled recording of the heap: its figures are unbiased estimates of the exact figures, and are marked as
+//! estimates.
 #![cfg(feature = "enabled")]
 
 use std::alloc::System;

@@ -1,5 +1,5 @@
-//! The figures of `TracedAlloc` equal those of a counting allocator, to the byte. This file has one test, because no other
-//! may allocate meanwhile.
+//! The figures of `TracedAlloc` equal those of a counting allocator, to the byte. This file has one test, because no
+//! other test may allocate at the same time.
 #![cfg(feature = "enabled")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

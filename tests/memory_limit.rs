@@ -14,7 +14,7 @@ const OPS: usize = 100_000;
 /// limit.
 const SLACK: usize = 128 << 10;
 
-/// Records `OPS` ops with a limit, and checks what was held meanwhile and that every op is recorded or counted.
+/// Records `OPS` ops with a limit, and checks how much memory was held, and that every op is recorded or counted.
 fn check(name: &str, ops: impl FnOnce()) {
     let session = Session::builder()
         .memory_limit(LIMIT)

@@ -1,6 +1,6 @@
 //! Compares the report for people and for programs with files under `data/`.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --test report` writes the files anew.
+//! `UPDATE_GOLDEN=1 cargo test --test report` writes the files again.
 
 use std::path::Path;
 use trace_runtime::analyze::MachinePeaks;

@@ -1,4 +1,4 @@
-//! Arrays of ndarray are recorded as they are passed and returned, whatever their storage and rank.
+//! Arrays of ndarray are recorded when they are passed and returned, for every storage and rank.
 #![cfg(feature = "enabled")]
 #![allow(
     clippy::needless_pass_by_value,

@@ -5,7 +5,7 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Attribute, ImplItemFn, ItemFn, Signature, TraitItemFn, Visibility};
 
-/// The text with `attribute` in front of every function that can have it, and the number of these functions.
+/// The text with `attribute` before every function that can have it, and the number of these functions.
 ///
 /// Nothing else changes: lines, comments and formatting stay, so that positions in messages can be compared.
 pub fn annotate(text: &str, attribute: &str) -> Result<(String, usize), syn::Error> {

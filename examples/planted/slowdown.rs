@@ -127,7 +127,7 @@ fn wait(length: Duration) {
     }
 }
 
-/// The processor time of this thread, where the system has the file for it.
+/// The processor time of this thread, if the system has a file with it.
 fn processor_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let ns = text.split(' ').next()?.parse().ok()?;

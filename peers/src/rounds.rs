@@ -4,7 +4,7 @@ use crate::statistics::Spread;
 use crate::subject::{Column, Subject};
 use crate::table::{NONE, Table, number};
 
-/// Fewer than fastrace holds below one root span.
+/// Fewer than the number of spans that fastrace keeps in one root span.
 const CALLS: usize = 8192;
 
 /// Nanoseconds per call, by subject, column and round.

@@ -408,7 +408,7 @@ await check("a range of steps restricts ops, call tree, flame graph and timeline
   await page.selectOption("#until", "2");
   equal([(await fragmentOf(page)).step, (await fragmentOf(page)).until], ["1", "2"], "address");
   const report = json(training0, "--steps", "1..2");
-  // Device time of host ops is only known where a report is in the page.
+  // Device time of host ops is only known if the page contains a report.
   const figures = { ...report, ops: report.ops.map((row) => ({ ...row, device_total_ns: 0 })) };
   await checkOps(page, figures);
   await checkTree(page, training0, ["--steps", "1..2"]);

@@ -141,7 +141,7 @@ fn each_rank_gets_a_file_with_its_number() {
     }
 }
 
-/// Layers of three ops on a device, the inner ones inside each other, each with an output.
+/// Layers on a device. Each is three nested ops with an output each.
 fn layers(count: i64) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(Some(1), None, None);

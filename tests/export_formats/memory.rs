@@ -113,7 +113,7 @@ impl Object {
     }
 }
 
-/// Runs the instructions of a pickle. Objects are copied where Python shares them, which is the same for constants.
+/// Runs the instructions of a pickle. Shared objects are copied, which makes no difference for constants.
 fn unpickle(bytes: &[u8]) -> Object {
     let mut rest = bytes;
     let mut take = |count: usize| {

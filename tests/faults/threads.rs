@@ -1,4 +1,4 @@
-//! Threads that are running, parked, gone or ending when the recording ends, and ops that are open then.
+//! Threads that are running, parked, ending or have ended when the recording ends, and ops that are open then.
 
 use crate::row::{Fault, Row, ended};
 use std::cell::RefCell;

@@ -327,7 +327,7 @@ mod hidden_lifetimes {
         Ok(())
     }
 
-    // Two references: an error without a lifetime borrows from neither.
+    // Two references: an error without a lifetime borrows from none of them.
     #[traced_op]
     pub fn two(x: &mut Vec<f32>, y: &[f32]) -> Result<(), Plain> {
         x.extend(y);

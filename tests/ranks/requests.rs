@@ -127,7 +127,7 @@ fn an_all_reduce_in_the_background_is_waited_for_only_where_it_is_completed() {
             ("request", request),
         ]
     };
-    // Ranks 0, 1 and 2 begin it at 100, 150 and 500, and compute meanwhile.
+    // Ranks 0, 1 and 2 begin it at 100, 150 and 500, and compute until they wait for it.
     for (rank, begin, wait) in [(0, 100, 300), (1, 150, 550), (2, 500, 520)] {
         job.op(rank, "backward", 0, begin);
         job.comm(

@@ -1,5 +1,5 @@
-//! Random traces with every field set in every way, for round trips through formats.
-//! `tests/random_traces` has consistent ones, for analyses.
+//! Random traces with every field set in every way, for round trips through formats. `tests/random_traces` has
+//! consistent traces, for analyses.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;

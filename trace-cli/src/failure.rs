@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use trace_runtime::TraceError;
 use trace_runtime::report::printable;
 
-/// Exit code for a file that cannot be read or written; clap uses the same for a bad command line.
+/// Exit code for a file that cannot be read or written; clap uses the same code for a bad command line.
 pub(crate) const EXIT_CODE: u8 = 2;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! `diff`, `compare` and `baseline`: exit codes, formats, and what goes wrong with a clear message.
+//! `diff`, `compare` and `baseline`: exit codes, formats, and clear messages for mistakes.
 
 mod process;
 
@@ -218,7 +218,7 @@ fn a_baseline_is_accepted_before_and_refused_after() {
     );
 }
 
-/// A program that writes a trace, as a shell script that copies one of its own.
+/// A program that writes a trace: a shell script that copies a prepared one.
 #[cfg(unix)]
 fn program(folder: &Folder, name: &str, body: &str) -> String {
     use std::os::unix::fs::PermissionsExt as _;

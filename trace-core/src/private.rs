@@ -16,7 +16,7 @@ pub use std::{concat, module_path};
 // Expanded code uses it for methods with an unknown attribute in an annotated `impl`.
 pub use trace_macros::traced_op_core as traced_op;
 
-/// Runs a body that contains `return`. The bound `FnOnce` allows the body to return a reborrow of what it captures.
+/// Runs a body that contains `return`. The bound `FnOnce` allows the body to return a reborrow of a captured variable.
 #[allow(
     clippy::inline_always,
     reason = "also without optimisation: otherwise every level of a recursion has one more frame"

@@ -13,7 +13,7 @@ const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 #[derive(Clone, Copy)]
 enum Layout {
     Flat,
-    /// Every fourth entry holds the next three.
+    /// Every fourth entry contains the next three.
     Nested,
 }
 

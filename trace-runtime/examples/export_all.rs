@@ -1,4 +1,4 @@
-//! Writes a trace in every format, and beside it the figures that other tools must find in the files.
+//! Writes a trace in every format, and the figures that other tools must find in these files.
 //!
 //! ```text
 //! cargo run -p trace-runtime --features flamegraph,parquet --example export_all -- FOLDER [TRACE]

@@ -169,7 +169,7 @@ fn show(line: &str) {
     let _ = writeln!(io::stderr(), "{}", printable(line));
 }
 
-/// The folder for the traces; deleted afterwards unless it is to be kept.
+/// The folder for the traces. It is deleted at the end, unless `--keep` is given.
 struct Folder {
     path: PathBuf,
     kept: bool,

@@ -12,7 +12,7 @@ use trace_runtime::report::{
 };
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Columns of text that the table needs beside the picture.
+/// Columns that the table needs in addition to the picture.
 const BESIDE: usize = 44;
 
 #[derive(Debug, clap::Args)]

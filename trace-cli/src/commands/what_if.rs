@@ -18,7 +18,7 @@ pub(crate) struct WhatIfArgs {
     /// Multiply the time of everything on this rank except communication
     #[arg(long, value_name = "RANK=FACTOR", value_parser = rank_factor)]
     pub(crate) scale_rank: Vec<(u32, f64)>,
-    /// Moving data takes no time; ranks still wait for what others send
+    /// Moving data takes no time; ranks still wait until others send
     #[arg(long)]
     pub(crate) no_communication: bool,
     /// Calls on this rank take the usual time of the same calls on the other ranks

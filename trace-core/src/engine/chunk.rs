@@ -111,7 +111,7 @@ impl Row {
 /// Rows that one thread appends, in a block of memory.
 #[derive(Debug)]
 pub struct Chunk {
-    /// Rows past the length may be those of an earlier chunk. They are never read.
+    /// Rows after the length may belong to an earlier chunk. They are never read.
     block: Block,
     /// The place of the block in its region.
     place: u32,

@@ -15,7 +15,7 @@ pub struct KnownOp {
 }
 
 impl KnownOp {
-    /// An op of which only the name is known.
+    /// An op with only its name known.
     pub fn new(name: u32) -> KnownOp {
         KnownOp {
             name,

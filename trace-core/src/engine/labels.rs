@@ -1,7 +1,7 @@
 //! The labels of ops: instances such as the layer `layers.3.attn`.
 //!
-//! A labelled op has its own number, so that its latest signature is found like that of any other op, even if
-//! the instances of a function run in turn. Nothing is formatted or allocated for a label that the thread has used before.
+//! A labelled op has its own number, so that its latest signature is found like that of any other op, even if the
+//! instances of a function take turns. Nothing is formatted or allocated for a label that the thread has used before.
 
 use super::log::{Room, Shared};
 use super::signatures::{FILTERED, REFUSED};
@@ -166,7 +166,7 @@ impl Labels {
         let hash = key.hash(text);
         let mask = self.slots.len().wrapping_sub(1);
         let mut slot = hash as usize & mask;
-        // Ends at an empty slot: at most half of them are taken.
+        // Ends at an empty slot, because at most half of the slots are used.
         while let Some(known) = self.slots.get(slot)
             && known.number != NO_LABEL
         {

@@ -50,7 +50,7 @@ impl Local {
     /// # Safety
     ///
     /// The recorder is not busy, and until the last use of the reference no other method of `self` is called. So the
-    /// caller runs no code of a user meanwhile: that might begin an op.
+    /// caller does not run user code in between, because that might begin an op.
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) unsafe fn peek(&self) -> &Recorder {
@@ -81,7 +81,7 @@ impl Local {
     pub(crate) unsafe fn sink(&self) -> UsedSink<'_> {
         let was = self.phase.replace(BUSY);
         // SAFETY: the recorder was not busy, so there is no `&mut` to it, and the caller has no `&`. It is busy as long
-        // as the reference exists, which is inside what makes it busy.
+        // as the reference exists, because the reference is part of the value that makes it busy.
         let recorder: &mut Recorder = unsafe { &mut *self.recorder.get() };
         UsedSink {
             sink: &mut recorder.sink,

@@ -72,7 +72,7 @@ impl Shared {
 
     /// A log for one more thread.
     pub fn add_log(&self, thread: Option<u64>, name: Option<String>) -> Arc<ThreadLog> {
-        // A thread needs its log even past the limit, to count the ops that it drops.
+        // A thread needs its log even if the limit is reached, to count the ops that it drops.
         let text = name.as_ref().map_or(0, String::len);
         self.room.take_what_is_left_of(LOG_BYTES + text);
         let log = Arc::new(ThreadLog {
@@ -109,7 +109,7 @@ impl Shared {
             .clone()
     }
 
-    /// Moves the logs out: the session has none afterwards.
+    /// Moves the logs out of the session.
     pub fn take_logs(&self) -> Vec<Arc<ThreadLog>> {
         std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -66,7 +66,7 @@ struct Table {
     live: HashMap<(Device, usize), usize>,
 }
 
-/// Bytes of an event in a list that is up to half empty, and of its block among the live ones.
+/// Bytes of an event in a list that is up to half empty, and of its entry among the live blocks.
 const EVENT_BYTES: usize = 2 * size_of::<Reported>() + 96;
 
 impl ReportedMemory {
@@ -80,7 +80,7 @@ impl ReportedMemory {
     ) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = match bytes {
-            // A free needs no room: removing its block from the live ones makes enough.
+            // A free needs no room: removing its block from the live blocks makes enough.
             Some(bytes) if room(EVENT_BYTES) => {
                 table.live.insert((device, address), bytes);
                 i64::try_from(bytes).unwrap_or(i64::MAX)

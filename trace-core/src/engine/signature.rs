@@ -1,7 +1,7 @@
 //! Packs an op and its tensors into words: the *signature* that an entry refers to.
 //!
-//! A signature is `[op, header, dims…, header, dims…]`. Entries whose op, shapes, dtypes and devices
-//! are equal share one, so a shape is stored once however often it is seen.
+//! A signature is `[op, header, dims…, header, dims…]`. Entries whose op, shapes, dtypes and devices are equal share
+//! one, so a shape is stored once, even if many entries have it.
 
 use crate::DType;
 use crate::Device;

@@ -9,7 +9,7 @@ use crate::{Device, OpKind, Outcome};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Every signature of a session, numbered in the order in which they were first seen.
+/// Every signature of a session, numbered in the order of their first use.
 #[derive(Debug, Default)]
 pub struct Signatures(Mutex<Table>);
 

@@ -195,8 +195,8 @@ impl TensorSink {
         };
     }
 
-    /// Runs the user's code that describes a part of an op. If it panics, the op is recorded without what it had not
-    /// described by then, and the failure is kept with the op's metadata.
+    /// Runs the user's code that describes a part of an op. If it panics, the op is recorded with the tensors that it
+    /// had described before, and the failure is kept with the op's metadata.
     #[inline]
     pub(crate) fn catch(&mut self, describe: impl FnOnce(&mut TensorSink)) {
         if let Err(message) = failures::catch(|| describe(self)) {

@@ -20,7 +20,7 @@ static CONTROL: Mutex<Control> = Mutex::new(Control {
     changes: 0,
 });
 
-/// Ops that began while their thread's recorder was in use or already gone.
+/// Ops that began while their thread's recorder was in use or already freed.
 static UNREACHABLE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -162,12 +162,12 @@ pub(crate) fn with_joined<R>(
     done.flatten()
 }
 
-/// Runs `f` on this thread's recorder without updating it first, to end what began there.
+/// Runs `f` on this thread's recorder without updating it first, to end ops that began there.
 pub fn with_any<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
     ThisThread::new().local().with(f)
 }
 
-/// True if this thread's recorder is working right now: what is allocated then is the tracer's, not the program's.
+/// True if this thread's recorder is in use now: memory that it allocates is the tracer's, not the program's.
 #[cfg(feature = "alloc")]
 #[inline]
 pub(crate) fn is_recorder_in_use() -> bool {
@@ -262,7 +262,7 @@ pub fn after_fork(side: ForkSide) -> bool {
     was_recording
 }
 
-/// A number that no other recording of this process has, of the last two billion.
+/// A number that differs from those of the last two billion recordings of this process.
 pub fn new_generation() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     // 31 bits, and never 0.

@@ -7,7 +7,7 @@ use super::rows::Thread;
 use crate::OpKind;
 use std::fmt;
 
-/// Memory that may outlive the process. Chunks are given back when they are full, and tables are published before the
+/// Memory that may outlive the process. Chunks are returned when they are full, and tables are published before the
 /// first row that refers to them.
 ///
 /// No method may record an op or wait for another thread that does.

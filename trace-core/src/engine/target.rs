@@ -40,7 +40,7 @@ pub(crate) struct Target {
 const LAST_STEP: u64 = NO_PARENT as u64;
 /// Bytes of a name in a thread's table, without its text.
 const NAME_BYTES: usize = 96;
-/// A thread's chunks grow from this to the largest: short threads stay small.
+/// A thread's chunks grow from this to the largest: so threads with few ops need little memory.
 const FIRST_ROWS: usize = 64;
 /// The default of the memory limit, in bytes.
 pub const DEFAULT_LIMIT: usize = 1 << 30;
@@ -305,7 +305,7 @@ impl Current {
         has_room
     }
 
-    /// Returns the chunk to the storage; its block may belong to another thread afterwards.
+    /// Returns the chunk to the storage; another thread may then use its block.
     fn seal(&mut self) {
         if let Some(storage) = &self.storage
             && self.rows.is_in_region()

@@ -103,7 +103,7 @@ impl AsyncOp {
         }
     }
 
-    /// Polls the op's future. Ops that begin during the poll are inside this op, on whichever thread that is.
+    /// Polls the op's future. Ops that begin during the poll are inside this op, on any thread.
     #[inline]
     pub fn poll<R>(&mut self, poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
         let Some(task) = self.0.as_deref_mut() else {

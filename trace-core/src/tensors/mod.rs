@@ -39,9 +39,8 @@
 //!
 //! # A tensor of another library
 //!
-//! Rust allows an impl only in the crate of the trait or of the type, so a type of a library without a
-//! feature here gets a wrapper that borrows it, for `inputs` and `output` of the attribute. Signatures
-//! stay as they are:
+//! Rust allows an impl only in the crate of the trait or of the type, so a type of a library without a feature here
+//! gets a wrapper that borrows it, for `inputs` and `output` of the attribute. Signatures do not change:
 //!
 //! ```
 //! # mod foreign {

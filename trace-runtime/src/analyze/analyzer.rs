@@ -158,8 +158,8 @@ impl TraceAnalyzer {
         flamegraph::collapsed(trace)
     }
 
-    /// The `n` entries that took longest, longest first. Ties stay in the order in which they began. Entries with a
-    /// duration of NaN come last.
+    /// The `n` entries that took longest, longest first. Entries of equal duration are in the order in which they
+    /// began. Entries with a duration of NaN come last.
     pub fn slowest<T: EntryStorage + ?Sized>(trace: &T, n: usize) -> Vec<T::Entry<'_>> {
         let keyed = trace.views().map(|view| view.duration_us()).zip(0..);
         top_by(keyed, n)

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Keys of the metadata under which traces have the rank at the other end of a message.
 const PEER_KEYS: [&str; 5] = [PEER, "dst", "src", "dst_rank", "src_rank"];
 
-/// One call of a collective, seen from at least two ranks.
+/// One call of a collective, recorded by at least two ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CollectiveCall<'a> {
     /// The op of the first entry.
@@ -27,7 +27,7 @@ pub(crate) struct CollectiveCall<'a> {
     pub(crate) entries: Vec<usize>,
 }
 
-/// The facts by which the entries of one collective are found. Unknown ones are `None`.
+/// The facts by which the entries of one collective are found. Unknown facts are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct CollectiveFacts<'a> {
     /// The kind of collective, as the library calls it: `allreduce`, `_allgather_base`.

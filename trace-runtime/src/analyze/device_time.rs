@@ -27,8 +27,8 @@ pub struct DeviceTimes {
 }
 
 impl DeviceTimes {
-    /// Device time that the entry at `index` launched itself. 0 for entries on an accelerator, and past
-    /// the end of the trace.
+    /// Device time that the entry at `index` launched itself. 0 for entries on an accelerator, and for an index outside
+    /// the trace.
     pub fn self_ns(&self, index: usize) -> u64 {
         self.self_ns.get(index).copied().unwrap_or(0)
     }

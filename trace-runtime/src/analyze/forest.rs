@@ -5,7 +5,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// The children of every entry, in the order they began.
 ///
-/// A parent's index is smaller than its children's, so there are no cycles, whatever a file contains.
+/// A parent's index is smaller than its children's, so there are no cycles, even in a damaged file.
 #[derive(Debug)]
 pub(crate) struct Forest {
     first_child: Vec<u32>,
@@ -26,7 +26,7 @@ impl Forest {
         let mut first_child = vec![NONE; parent.len()];
         let mut next_sibling = vec![NONE; parent.len()];
         let mut first_root = NONE;
-        // Backwards, so that each list comes out in order.
+        // Backwards, so that each list is in order.
         for (index, &above) in parent.iter().enumerate().rev() {
             let head = match first_child.get_mut(above as usize) {
                 Some(head) => head,

@@ -6,7 +6,7 @@ use crate::model::{EntryView, TraceView};
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Numbers the distinct keys of entries from 0, in the order they are first seen.
+/// Numbers the distinct keys of entries from 0, in the order of their first use.
 ///
 /// The key must depend only on an entry's op, kind, label, location, device and tensors: if the storage numbers those
 /// combinations, the key is computed once for each.
@@ -17,7 +17,7 @@ pub(crate) struct Grouping<K> {
     by_signature: Vec<u32>,
 }
 
-/// Marks a signature that was not seen yet; [`NONE`] marks one without a group.
+/// Marks a signature that was not looked up yet; [`NONE`] marks one without a group.
 const UNSEEN: u32 = u32::MAX - 1;
 
 impl<K: Copy + Eq + Hash> Grouping<K> {
@@ -74,7 +74,7 @@ pub(crate) struct GroupSum {
     pub(crate) memory_bytes: usize,
 }
 
-/// Adds up entries by key, in the order the keys were first seen.
+/// Adds up entries by key, in the order of their first use.
 pub(crate) fn sums_by<'a, T, K>(
     trace: &'a T,
     mut key: impl FnMut(&EntryView<'a>) -> Option<K>,

@@ -31,8 +31,8 @@ pub struct OpRow {
     pub count: usize,
     /// Number of executions that did not run inside another execution of this row.
     pub outermost: usize,
-    /// Time spent in it. An execution inside another one of this row adds nothing, nor does the time
-    /// in which an async op was suspended.
+    /// Time spent in it. An execution inside another one of this row adds nothing. The time in which an async op was
+    /// suspended is not included either.
     pub total_ns: u64,
     /// The part of the total that was not spent in ops inside it.
     pub self_ns: u64,

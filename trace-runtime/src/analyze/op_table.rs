@@ -62,7 +62,7 @@ pub(crate) fn add_waiting<T: TraceView + ?Sized>(
         let ns = sums.get(&key).copied().unwrap_or(0);
         row.waiting_ns = ns.min(row.self_ns);
     }
-    // A stable sort: rows that work equally long stay in their order.
+    // A stable sort: rows with equal working times keep their order.
     ops.sort_by_key(|row| std::cmp::Reverse(row.working_ns()));
     shapes.sort_by_key(|row| std::cmp::Reverse(row.working_ns()));
 }

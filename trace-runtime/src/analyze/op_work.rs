@@ -1,4 +1,4 @@
-//! FLOPs and bytes of one execution, as far as its op, kind and tensors determine them.
+//! FLOPs and bytes of one execution, if its op, kind and tensors determine them.
 
 use super::flops::{OpClass, flops_of, output_elements};
 use super::op_category::OpCategory;

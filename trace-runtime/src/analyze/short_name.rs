@@ -49,7 +49,7 @@ impl ShortNames {
         ShortNames(short)
     }
 
-    /// The short form of a name; the name itself if it is not one of those given.
+    /// The short form of a name; the name itself if it was not among the given names.
     pub fn get<'a>(&'a self, name: &'a str) -> &'a str {
         self.0.get(name).map_or(name, String::as_str)
     }

@@ -64,7 +64,7 @@ json_struct!(CommunicationBottleneck {
     optional: [self_duration_us],
 });
 
-/// Time of each device, and how far the busiest is above the mean.
+/// Time of each device, and how much busier than the mean the busiest is.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadBalanceMetrics {
     /// Number of devices with entries.

@@ -31,7 +31,7 @@ use std::io::{self, BufWriter, Write};
 ///   whose other rank is not known, are computation nodes too.
 /// - Process groups are numbered, as ASTRA-sim requires. A first node lists their ranks, and the metadata their names.
 ///
-/// Needs about 40 bytes per entry beside the causal model.
+/// Needs about 40 bytes per entry in addition to the causal model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChakraTrace;
 

@@ -127,7 +127,7 @@ pub fn write_ranks(
     Ok(written)
 }
 
-/// Cuts a trace into ranges of at most `limit` events. Memory events between two entries stay together.
+/// Cuts a trace into ranges of at most `limit` events. Memory events between two entries are in one part.
 fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut memory = trace.memory_events().peekable();

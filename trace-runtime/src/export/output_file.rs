@@ -205,8 +205,8 @@ impl OutputFile {
         Ok(file)
     }
 
-    /// Writes the trace. The file is written under another name beside its own and renamed when it is
-    /// complete, so an old file is never left half overwritten.
+    /// Writes the trace. The file is written under another name in the same folder, and renamed when it is complete. So
+    /// an old file is never partly overwritten.
     ///
     /// The whole trace is written, even if it has more events than the viewers of the format open: such a file is
     /// better than none. [`write`](super::write()) returns an error instead.

@@ -140,7 +140,7 @@ impl<'a> Timeline<'a> {
     }
 
     fn sort(&mut self) {
-        // An entry without a start stays after the one before it.
+        // An entry without a start is placed after the one before it.
         let mut last = i64::MIN;
         let starts: Vec<i64> = self
             .trace

@@ -105,7 +105,7 @@ impl TraceError {
         }
     }
 
-    /// Content that is not a trace; `message` names what it is and what was expected.
+    /// Content that is not a trace; `message` names the content and what was expected.
     pub(crate) fn not_a_trace(message: impl Into<String>) -> TraceError {
         TraceError::new(TraceErrorKind::NotATrace, message)
     }

@@ -26,7 +26,7 @@ pub struct MemoryContext {
     pub allocated_bytes: u64,
     /// The number of those allocations. A reallocation counts as a free and an allocation.
     pub allocations: u64,
-    /// Bytes of those allocations that were freed before the recording ended, in whichever op.
+    /// Bytes of those allocations that were freed before the recording ended, in any op.
     pub freed_bytes: u64,
     /// The number of those frees.
     pub frees: u64,

@@ -1,4 +1,4 @@
-//! The values of `meta(…)`: a view of those of one entry, and a table for those of a store.
+//! The values of `meta(…)`: a view of the values of one entry, and a table for the values of a store.
 
 use super::hash::FastMap;
 use std::collections::BTreeMap;

@@ -11,7 +11,8 @@ pub(crate) fn descending(a: f64, b: f64) -> Ordering {
     }
 }
 
-/// The `n` items with the largest keys, largest first; equal ones stay in their order. Holds `n` items at a time.
+/// The `n` items with the largest keys, largest first; items with equal keys keep their order. Holds `n` items at a
+/// time.
 pub(crate) fn top_by<T>(items: impl Iterator<Item = (f64, T)>, n: usize) -> Vec<T> {
     if n == 0 {
         return Vec::new();

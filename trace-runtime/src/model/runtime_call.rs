@@ -1,7 +1,7 @@
 //! Calls into a device's runtime or driver: launches, copies, synchronisations.
 //!
-//! They are not entries: the time of a call is part of the op around it. The causal model derives from them which call
-//! launched which work, and what waited for it.
+//! They are not entries: the time of a call is part of the op around it. The causal model derives launches and waits
+//! from them.
 
 use super::builder::TraceStoreBuilder;
 use super::view::TraceView;

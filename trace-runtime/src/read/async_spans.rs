@@ -67,7 +67,8 @@ impl AsyncSpans {
 
     /// The spans as rows, each on the row of its id.
     pub(super) fn place(mut self, places: &mut Places) -> Vec<EventRow> {
-        // Stable: spans of one id that begin together stay in the order of the file, outer ones first.
+        // A stable sort: spans of one id that begin together keep the order of the file, in which outer spans come
+        // first.
         self.spans.sort_by_key(|span| span.row.start);
         // By process, the time at which each row is free again.
         let mut free_from: HashMap<&[u8], Vec<i64>> = HashMap::new();

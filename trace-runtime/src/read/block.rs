@@ -82,7 +82,7 @@ pub(super) use masks::{not_digits, quotes_and_backslashes, quotes_and_brackets};
 mod portable {
     use super::{BLOCK, Mask};
 
-    /// The low bit of each byte, the high bit of each byte, and all bits but the high ones.
+    /// The low bit of each byte, the high bit of each byte, and all bits except the high bits.
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const REST: u64 = !HIGH;

@@ -1,4 +1,4 @@
-//! One name for each device, whichever part of a trace mentions it.
+//! One name for each device, in all parts of a trace.
 
 use super::category::Vendor;
 use super::scanner::Raw;

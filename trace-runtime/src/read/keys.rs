@@ -30,7 +30,7 @@ pub(super) struct Phrase {
     values: Vec<Within>,
     /// True if it was joined from others.
     joined: bool,
-    /// The phrases that came after it, the likely ones first.
+    /// The phrases that came after it, the most likely first.
     next: Vec<Guess>,
     /// The number of new values after it that will still be examined.
     patience: u8,
@@ -117,7 +117,8 @@ impl Keys {
         }
     }
 
-    /// Takes the text up to the next value. Returns the field of that value and what is known about the text.
+    /// Takes the text up to the next value. Returns the field of that value and the facts that are known about the
+    /// text.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -265,7 +266,7 @@ impl Keys {
         if seen.times < OFTEN {
             return;
         }
-        // If it is seen here again, the joined phrase was removed.
+        // If it occurs here again, the joined phrase was removed.
         seen.times = 1;
         phrase.patience -= 1;
         self.joining = Some(Joining {
@@ -448,7 +449,7 @@ mod tests {
             };
             let mut text = object(&mut random, &outer, Some(&args));
             if round % 7 == 0 {
-                // Enough layouts that all phrases are dropped now and then.
+                // There are so many layouts that all phrases are dropped several times.
                 text = text.replace("other", &format!("other {round}"));
             }
             let read = |keys: &mut Keys| {

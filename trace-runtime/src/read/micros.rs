@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Micros {
     pub(super) ns: i64,
-    /// The fraction of a nanosecond in picoseconds, 0 to 999; digits past the sixth are cut off.
+    /// The fraction of a nanosecond in picoseconds, 0 to 999; digits after the sixth are cut off.
     pub(super) ps: u16,
 }
 

@@ -91,7 +91,7 @@ pub fn from_slice(bytes: &[u8]) -> Result<TraceStore, TraceError> {
 /// Reads the trace from a stream, like [`open`].
 ///
 /// The text of a trace is parsed while it arrives and is never in memory as a whole. Use this for compressed files,
-/// with a decoder as the reader. The reader needs no buffer of its own.
+/// with a decoder as the reader. The reader need not be buffered.
 ///
 /// # Errors
 /// As for [`open`].

@@ -322,7 +322,7 @@ impl Sweep {
         Ok(None)
     }
 
-    /// Keeps a row that marks a step beside the entries.
+    /// Keeps a row that marks a step, separately from the entries.
     fn take_step(&mut self, row: &EventRow, lane: LaneOf) {
         let own_rank = self.places.rank(lane.place);
         let at = |time: i64| time.saturating_sub(self.base);

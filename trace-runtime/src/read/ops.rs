@@ -1,4 +1,4 @@
-//! The distinct ops of a trace: the text of each is parsed once, however often the op ran.
+//! The distinct ops of a trace: the text of each op is parsed once, even if it ran many times.
 
 use super::category::{Category, Lane, Vendor, device_kind};
 use super::devices::{DeviceClues, Devices};

@@ -213,7 +213,7 @@ impl OwnTrace {
         event.args.rank.number()
     }
 
-    /// The signature of an event's op. The text of each op is parsed once, however often it ran.
+    /// The signature of an event's op. The text of each op is parsed once, even if it ran many times.
     fn signature(&mut self, event: &OwnEvent<'_>) -> Result<SignatureIndex, TraceError> {
         self.key.clear();
         for part in [event.name].into_iter().chain(event.args.signature()) {

@@ -127,7 +127,7 @@ impl<'a> OwnArgs<'a> {
         Ok(())
     }
 
-    /// The arguments that are neither strings nor numbers.
+    /// The arguments that are not strings or numbers.
     fn read_rare(&mut self, key: &[u8], scanner: &mut Scanner<'a>) -> Result<(), Fault> {
         match key {
             chrome::INPUT_DIMS => self.input_dims = scanner.raw()?,

@@ -58,8 +58,8 @@ struct ReadPart {
     read: usize,
 }
 
-/// Reads events on several threads for as long as that is possible. The window is between two events, and is between
-/// two later ones afterwards; the caller reads the rest.
+/// Reads events on several threads as long as that is possible; the caller reads the rest. Before and after this call,
+/// the window is at the boundary between two events.
 pub(super) fn collect(
     window: &mut Window<impl Read>,
     collector: &mut Collector,

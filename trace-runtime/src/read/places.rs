@@ -182,8 +182,8 @@ impl Places {
         self.process_names.insert(pid.0.into(), name.0.into());
     }
 
-    /// Adds a thread to the trace for every lane. Ops keep the thread number of the file; if it is
-    /// taken or missing, the lowest free number is used.
+    /// Adds a thread to the trace for every lane. Ops keep the thread number of the file; if it is used already or
+    /// missing, the lowest free number is used.
     pub(super) fn threads(
         &self,
         builder: &mut TraceStoreBuilder,

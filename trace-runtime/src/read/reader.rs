@@ -85,9 +85,9 @@ impl Reader {
         self
     }
 
-    /// Reads a Chrome trace on up to `threads` threads beside the one that reads the file, at most 8. With 0, the
-    /// default, a trace of more than 100,000 events is read on all cores. The trace is the same with any number. Use 1
-    /// if several files are read at once.
+    /// Reads a Chrome trace on up to `threads` threads, at most 8, in addition to the thread that reads the file. With
+    /// 0, the default, a trace of more than 100,000 events is read on all cores. The trace is the same with any number.
+    /// Use 1 if several files are read at once.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Reader {
         self.threads = threads;
@@ -144,8 +144,7 @@ impl Reader {
 
     /// Reads the trace from a stream, in any known format.
     ///
-    /// The text is parsed while it arrives and is never in memory as a whole. The stream needs no buffer
-    /// of its own.
+    /// The text is parsed while it arrives and is never in memory as a whole. The stream need not be buffered.
     ///
     /// # Errors
     /// As for [`read::open`](super::open).

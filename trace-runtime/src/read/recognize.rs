@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of the trace in these bytes. If they are not a trace, the error names what they are.
+    /// The format of the trace in these bytes. If they are not a trace, the error describes the content.
     pub fn of(bytes: &[u8]) -> Result<Format, TraceError> {
         let bytes = strip_bom(bytes);
         if bytes.starts_with(&MAGIC) {

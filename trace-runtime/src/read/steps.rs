@@ -73,8 +73,8 @@ impl Steps {
         !self.numbers.is_empty() && self.numbers.contains_key(&op)
     }
 
-    /// Takes a row that marks a step. `step` is its time, rank and thread in the trace; `process_rank` is the rank
-    /// that the row's process is named after. Rows come in the order of their starts.
+    /// Takes a row that marks a step. `step` is its time, rank and thread in the trace; `process_rank` is the rank that
+    /// the row's process is named after. Call it in the order of starts.
     pub(super) fn take(&mut self, row: &EventRow, process_rank: Option<u32>, mut step: TraceStep) {
         if self.lanes.get(&process_rank) != Some(&row.lane) {
             return;

@@ -85,7 +85,7 @@ impl TensorList {
     }
 }
 
-/// The strings of `Input type`, one after the other; unknown past their end.
+/// The strings of `Input type`, one after the other; the type is unknown after the last one.
 struct Types<'a>(Scanner<'a>, Option<super::scanner::Members>);
 
 impl Types<'_> {

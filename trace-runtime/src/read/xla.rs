@@ -1,4 +1,4 @@
-//! Rows of devices in the traces of XLA's profiler (JAX, TensorFlow): a device is a process there.
+//! Rows of devices in the traces of XLA's profiler (JAX, TensorFlow): each device is a process in these traces.
 
 /// The sort of a row, by the names of its process and thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

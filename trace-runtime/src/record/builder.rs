@@ -276,10 +276,10 @@ impl SessionBuilder {
 
     /// Writes the [output](Self::output) also when SIGINT or SIGTERM ends the process, which would otherwise lose it.
     ///
-    /// When such a signal arrives, a thread writes the trace so far. Then the signal has its usual effect: the handler that
-    /// was set before this session is called, or the process ends. If the program continues, the recording continues too,
-    /// and the file is written again at its end. A second signal does not wait for the file. Signals that the process
-    /// ignores stay ignored.
+    /// When such a signal arrives, a thread writes the trace so far. Then the signal has its usual effect: the handler
+    /// that was set before this session is called, or the process ends. If the program continues, the recording
+    /// continues too, and the file is written again at its end. A second signal does not wait for the file. Signals
+    /// that the process ignores are still ignored.
     ///
     /// If the program has its own signal handler, set it before the session starts. A session that
     /// [streams](Self::stream_to) needs this only for a second file: its recording is complete without it.

@@ -20,8 +20,7 @@ use std::time::Duration;
 pub enum KeepLast {
     /// The ops that fit into this many bytes: about 40,000 per MiB.
     Bytes(usize),
-    /// The ops that ended within this time, as far as they fit into the
-    /// [buffer](super::SessionBuilder::stream_buffer).
+    /// The ops that ended within this time, if they fit into the [buffer](super::SessionBuilder::stream_buffer).
     For(Duration),
 }
 

@@ -18,9 +18,9 @@ use trace_core::__engine::state;
 /// `#[traced_op]` uses on a thread; its ops belong to the session.
 ///
 /// Ops opened by [`begin_op`](Self::begin_op) are flat: the next `begin_op` ends them. Ops opened by
-/// [`begin_nested`](Self::begin_nested) stay open until they are ended, and whatever begins in
-/// between is inside them. The two mix: `begin_op` ends the innermost op only if `begin_op` opened
-/// it, and never one that `#[traced_op]` or `begin_nested` opened.
+/// [`begin_nested`](Self::begin_nested) stay open until they are ended, and ops that begin in between are inside them.
+/// The two mix: `begin_op` ends the innermost op only if `begin_op` opened it, and never one that `#[traced_op]` or
+/// `begin_nested` opened.
 ///
 /// ```
 /// use trace_runtime::TraceRecorder;
@@ -88,8 +88,8 @@ impl TraceRecorder {
         self.changing().begin_nested(operation);
     }
 
-    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
-    /// left open inside it. Does nothing when there is none.
+    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and the ops inside it that `begin_op`
+    /// opened. Does nothing when there is none.
     pub fn end_nested(&mut self) {
         self.changing().end_nested();
     }

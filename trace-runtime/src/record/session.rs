@@ -30,8 +30,8 @@ use trace_core::__engine::state::{self, Running};
 /// [`finish`](Self::finish).
 ///
 /// There is one at a time; a second start is an error. `finish` gathers the ops of every thread, whether the thread is
-/// running, parked or gone, without stopping it. An op that is still running on another thread is not part of the trace.
-/// On the thread that calls `finish`, open ops of a [`TraceRecorder`](crate::TraceRecorder) are entries with
+/// running, parked or has ended, without stopping it. An op that is still running on another thread is not part of the
+/// trace. On the thread that calls `finish`, open ops of a [`TraceRecorder`](crate::TraceRecorder) are entries with
 /// [`Outcome::Unfinished`](crate::Outcome::Unfinished). Functions with `#[traced_op]` that are running there, and async
 /// ops, are counted in the trace's `still_running`.
 ///

@@ -1,4 +1,4 @@
-//! The steps that a session has seen, in ticks.
+//! The steps of a session, in ticks.
 
 use crate::model::TraceStep;
 use crate::model::ticks::TickScale;

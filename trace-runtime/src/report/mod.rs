@@ -176,7 +176,7 @@ fn is_compiled_out<T: TraceView + ?Sized>(trace: &T) -> bool {
 const CURVE_POINTS: usize = 256;
 
 impl Report {
-    /// Analyses a trace; its machine's peaks are taken from its metadata if they are there.
+    /// Analyses a trace; the peaks of the machine are read from its metadata, if it has them.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Report {
         Report::with_model(trace, |_| ()).0
     }
@@ -297,8 +297,8 @@ impl Report {
         self
     }
 
-    /// Sorts the rows of the op tables, [`ops`](Self::ops) and [`shapes`](Self::shapes). Findings and other
-    /// sections stay as they are.
+    /// Sorts the rows of the op tables, [`ops`](Self::ops) and [`shapes`](Self::shapes). Findings and other sections do
+    /// not change.
     #[must_use]
     pub fn sorted_by(mut self, sort: OpSort) -> Report {
         self.ops.sort_by(|a, b| sort.compare(a, b));

@@ -35,7 +35,7 @@ impl OpFilter {
 
 impl Report {
     /// Keeps only the ops whose name matches in [`ops`](Self::ops), [`shapes`](Self::shapes) and
-    /// [`roofline`](Self::roofline). Shares still refer to all ops. Findings and other sections stay as they are.
+    /// [`roofline`](Self::roofline). Shares still refer to all ops. Findings and other sections do not change.
     ///
     /// A name matches if it contains the pattern, in any case; `*` matches any text in between: `mm` and
     /// `aten::*backward` match `aten::mm_backward`.

@@ -114,7 +114,7 @@ fn ops(
     let table = Table {
         title: title.to_owned(),
         columns,
-        // A table by shapes may have thousands of rows, of which a few are printed.
+        // A table by shapes may have thousands of rows, but only a few are printed.
         rows: rows
             .iter()
             .take(limit)

@@ -35,7 +35,7 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
         .collect()
 }
 
-/// Removes empty columns and rows past the limit; the footer counts the rows that were removed.
+/// Removes empty columns and rows beyond the limit; the footer counts the rows that were removed.
 pub(super) fn cut(mut table: Table, rows: usize) -> Table {
     for index in (1..table.columns.len()).rev() {
         if table.rows.iter().all(|row| row[index].is_empty()) {

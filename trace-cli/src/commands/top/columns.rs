@@ -92,7 +92,7 @@ impl FromStr for SortBy {
     }
 }
 
-/// The mean time of an execution, including open ones.
+/// The mean time of an execution. Open executions are included.
 fn mean_ns(row: &OpSample) -> u64 {
     row.op.total_ns / (row.op.calls + row.op.open).max(1)
 }

@@ -113,7 +113,7 @@ fn draw_ops(frame: &mut Frame<'_>, area: Rect, sample: &Sample, choices: &mut Ch
     frame.render_widget(table, area);
 }
 
-/// Sorts the ops of a sample, which come in the order of the recording.
+/// Sorts the ops of a sample, which are in the order of the recording.
 pub(super) fn sorted(mut sample: Sample, by: SortBy) -> Sample {
     sample.sort(by);
     sample

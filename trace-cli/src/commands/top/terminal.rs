@@ -1,4 +1,4 @@
-//! The terminal: enters its second screen, runs the loop, and restores the terminal however the command ends.
+//! The terminal: enters its second screen, runs the loop, and restores the terminal, even after an error or a signal.
 
 use super::columns::SortBy;
 use super::keys::{Choices, Next};

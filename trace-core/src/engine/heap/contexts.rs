@@ -22,7 +22,7 @@ pub struct Context {
     pub signature: u32,
 }
 
-/// Every context of a session, numbered in the order in which they were first seen.
+/// Every context of a session, numbered in the order of their first use.
 #[derive(Debug, Default)]
 pub(super) struct Contexts(Mutex<Table>);
 

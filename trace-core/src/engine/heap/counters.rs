@@ -12,7 +12,7 @@ pub struct Counts {
     pub allocated: u64,
     /// The number of those allocations. A reallocation is a free and an allocation.
     pub allocations: u64,
-    /// Bytes of those allocations that were freed before the recording ended, in whichever op.
+    /// Bytes of those allocations that were freed before the recording ended, in any op.
     pub freed: u64,
     /// The number of those frees.
     pub frees: u64,
@@ -49,7 +49,7 @@ pub(super) struct ContextCounters {
     allocations: AtomicU64,
     freed: AtomicU64,
     frees: AtomicU64,
-    /// 1 if the context is in the list of those that changed since the log was last written.
+    /// 1 if the context is in the list of contexts that changed since the log was last written.
     is_listed: AtomicU64,
     /// Allocated less freed bytes, as of the log of changes.
     logged: AtomicU64,

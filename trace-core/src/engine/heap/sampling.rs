@@ -69,7 +69,7 @@ impl Random {
 const FILTER: usize = 1 << 16;
 
 /// Number of live sampled blocks per hash of their address. Most counts are 0, so freeing a block that was not sampled
-/// takes one load from a small table. A count that has reached its highest value stays there.
+/// takes one load from a small table. A count that has reached its highest value does not change any more.
 static LIVE: [AtomicU8; FILTER] = [const { AtomicU8::new(0) }; FILTER];
 
 fn live(address: usize) -> &'static AtomicU8 {

@@ -288,7 +288,7 @@ impl ThreadHeap {
         let number = ON.load(Ordering::Acquire);
         self.leave_session();
         self.seen.set(number);
-        // Registers the destructor that gives the slot back.
+        // Registers the destructor that releases the slot.
         let has_ended = self.is_over.get() || EXIT.try_with(|_| ()).is_err();
         if number == 0 {
             return;

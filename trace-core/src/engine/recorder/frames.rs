@@ -39,8 +39,8 @@ impl Recorder {
         self.open_frame(operation.into(), OpenedBy::BeginNested);
     }
 
-    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
-    /// left open inside it. Does nothing when there is none.
+    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and the ops inside it that `begin_op`
+    /// opened. Does nothing when there is none.
     pub fn end_nested(&mut self) {
         let below = self.opened_by(self.open.len().wrapping_sub(1));
         if self.innermost() == Some(OpenedBy::BeginOp) && below == Some(OpenedBy::BeginNested) {

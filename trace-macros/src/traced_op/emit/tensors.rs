@@ -62,7 +62,7 @@ fn unlabelled_inputs(op: &OpPlan) -> TokenStream {
     hygienic!(#private::described_by(|sink| { #(#inputs)* #device #(#flops)* #(#bytes)* #(#meta)* }))
 }
 
-/// One value, or a tuple. A tuple of more than eight is nested: longer ones are not described.
+/// One value, or a tuple. A tuple of more than eight is nested: longer tuples are not described.
 fn list(values: &[TokenStream]) -> TokenStream {
     const LONGEST: usize = 8;
     match values {

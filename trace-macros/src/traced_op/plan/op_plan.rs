@@ -78,7 +78,7 @@ pub(crate) struct Rebound {
 pub(crate) enum Form {
     /// The function does not return.
     Never,
-    /// The body stays the last expression of the function, so the result is not described.
+    /// The body must be the last expression of the function, so the result is not described.
     Unseen,
     /// The result is `()`.
     Unit,

@@ -205,7 +205,8 @@ impl Options {
         Ok(())
     }
 
-    /// Adds what [`parse_communication`](Self::parse_communication) read to the metadata, and the kind if none is given.
+    /// Adds the options of [`parse_communication`](Self::parse_communication) to the metadata, and sets the kind if
+    /// none is given.
     fn add_communication(&mut self) {
         let Some(first) = self.communication.first() else {
             return;

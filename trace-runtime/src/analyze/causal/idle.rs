@@ -124,7 +124,7 @@ pub struct IdleCause {
     pub cause: String,
     /// The time, in nanoseconds.
     pub ns: u64,
-    /// The ops that ran on the launching thread meanwhile, or that were waited for; longest first, at most
+    /// The ops that ran on the launching thread during that time, or that the work waited for; longest first, at most
     /// [`MOST_OPS`](Self::MOST_OPS). Time outside ops has an empty name. Empty for a launch delay.
     pub ops: Vec<(String, u64)>,
 }

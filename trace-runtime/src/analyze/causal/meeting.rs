@@ -47,7 +47,7 @@ enum Times {
     NotAligned,
 }
 
-/// All meetings of a trace, and what could not be matched.
+/// All meetings of a trace, and counts of messages and collectives that could not be matched.
 #[derive(Debug, Default)]
 pub(in crate::analyze) struct Meetings {
     pub(in crate::analyze) all: Vec<Meeting>,

@@ -1,4 +1,4 @@
-//! The causal model of a trace: what waited for what. Every analysis of waiting is derived from it.
+//! The causal model of a trace: which work waited for which. Every analysis of waiting is derived from it.
 //!
 //! A trace is split into *lanes* (host threads, device streams, async tasks), each a row of *pieces* of work or
 //! waiting, and *edges* between lanes. Rules add the edges and the waits, one file each:

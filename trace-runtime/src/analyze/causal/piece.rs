@@ -180,7 +180,7 @@ pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[
     }
 }
 
-/// Fills a gap as far as steps cover it.
+/// Fills the parts of a gap that are in steps.
 fn fill_until(
     filled: &mut Vec<Piece>,
     steps: &mut std::iter::Peekable<impl Iterator<Item = (u32, i64, i64)>>,

@@ -101,8 +101,8 @@ pub(super) fn rank_times(rows: &BTreeMap<u32, Cow<'_, [Piece]>>) -> Vec<RankTime
         .collect()
 }
 
-/// One row from pieces that overlap: at each moment the piece with the lowest number counts, of equal ones the one
-/// that began first.
+/// One row from pieces that overlap: at each moment the piece with the lowest number counts. If several have it, the
+/// one that began first counts.
 fn flatten(all: &mut [(u8, Piece)]) -> Vec<Piece> {
     all.sort_by_key(|(_, piece)| piece.start);
     let mut row: Vec<Piece> = Vec::with_capacity(all.len());

@@ -84,7 +84,7 @@ impl Syncs<'_, '_> {
                     Some((lane, *work))
                 })
         };
-        // Waits for an event that is not named, by the thread that requested them.
+        // By thread: the time at which it requested that a stream waits for an event that is not named.
         let mut pending: HashMap<u32, i64> = HashMap::new();
         for (number, call) in trace.runtime_calls().enumerate() {
             let Call {
@@ -154,7 +154,7 @@ impl Syncs<'_, '_> {
     fn sync(&mut self, number: usize, call: &RuntimeCall<'_>, host: u32) {
         let (start, end) = (call.start_ns, call.end_ns());
         let all = self.calls.all[number].kind == CallKind::DeviceSync;
-        // An event covers what had been launched when it was recorded.
+        // An event covers the work that had been launched when it was recorded.
         let recorded = call.event.and_then(|event| self.calls.all.get(event));
         let launched_by = recorded.map_or(start, |event| event.start);
         let named = [call.event_stream, call.stream]

@@ -33,7 +33,7 @@ pub(super) struct Wait {
     pub(super) target: WaitFor,
     /// If set, only pieces of this node are waiting; [`NONE`] means everything in the stretch.
     pub(super) only: u32,
-    /// The node that the waiting belongs to where no op ran.
+    /// The node that the waiting belongs to while no op runs.
     pub(super) node: u32,
 }
 
@@ -67,7 +67,7 @@ fn mark_nodes(pieces: Vec<Piece>, waits: &[Wait], order: &[u32]) -> Vec<Piece> {
         .chunk_by(|&a, &b| waits[a as usize].only == waits[b as usize].only)
         .map(|group| (waits[group[0] as usize].only, group))
         .collect();
-    // By node, the first wait that has not been handled: its pieces come in order.
+    // By node, the first wait that has not been handled: the pieces of a node are in order.
     let mut next: FastMap<u32, usize> = FastMap::default();
     let mut marked = Vec::with_capacity(pieces.len());
     for piece in pieces {

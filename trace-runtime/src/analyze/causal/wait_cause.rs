@@ -214,7 +214,7 @@ fn split(ns: u64, weights: &[u64]) -> Vec<u64> {
         .collect()
 }
 
-/// The largest causes first; the time of those past the limit is added to the first.
+/// The largest causes first; the time of causes beyond the limit is added to the first.
 fn largest(found: BTreeMap<(u32, u32), u64>) -> Vec<Cause> {
     let mut causes: Vec<Cause> = found
         .into_iter()

@@ -16,7 +16,7 @@ pub const BASELINE_VERSION: u32 = 3;
 const MARK: &str = "optrace_baseline";
 /// The largest size of the file; runs are left out to stay below it.
 const MOST_BYTES: usize = 200_000;
-/// At least this many runs are kept, whatever the size: fewer would not show how much runs vary.
+/// At least this many runs are kept, even if the file is then too large: fewer would not show how much runs vary.
 const FEWEST_RUNS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -281,7 +281,7 @@ fn figures(fields: &[u64]) -> Option<RowFigures> {
 /// are multiples of the self time: they may be zero in one run and large in another.
 const RELATIVE_TO: [usize; 8] = [0, 1, 2, 3, 4, 5, 1, 1];
 
-/// The figures of another run as thousandths of the exact ones; the count as it is.
+/// The figures of another run as thousandths of the exact ones; the count is not converted.
 fn relative(of: &RowFigures, exact: &RowFigures) -> Vec<u64> {
     let (of, exact) = (fields(of), fields(exact));
     let thousandths = |index: usize| {

@@ -56,8 +56,8 @@
 //! all of the other.
 //!
 //! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 5 % for quiet
-//! times and calls of all ops, 1 % for their times, whatever the dependence between the tests. The size that a verdict
-//! needs, below, makes false verdicts much rarer than that.
+//! times and calls of all ops, 1 % for their times. This holds for any dependence between the tests. The size that a
+//! verdict needs, below, makes false verdicts much rarer than that.
 //!
 //! **Size.** A verdict also needs a change above the threshold, with and without the common change, and above two thirds
 //! of the threshold at the lower end of its 95 % interval. It must have the direction in which the time that is shown

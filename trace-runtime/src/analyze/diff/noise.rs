@@ -1,7 +1,7 @@
 //! Noise: the variation of a metric without a change, between runs and between groups of runs.
 //!
 //! The constants were chosen on recordings of the examples `transformer` and `train_mlp` on a machine with two cores,
-//! idle to ten times oversubscribed; `scripts/gate-check.sh` measures the error rates that follow from them.
+//! idle to ten times oversubscribed; `scripts/gate-check.sh` measures the resulting error rates.
 
 use super::item::Metric;
 use super::shared_variance::SharedVariance;
@@ -11,7 +11,7 @@ use super::statistics::{critical, mean, squares, upper_tail};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Design {
     /// All runs of one side were made before all of the other, or the times are not known. The machine may have changed
-    /// in between, so small changes are not trusted, however little the runs vary.
+    /// in between, so small changes are not trusted, even if the runs vary little.
     #[default]
     Groups,
     /// The two sides took turns, and the runs of both are in that order: run *i* before and run *i* after were made one
@@ -69,7 +69,7 @@ const RUNS_THAT_AGREE: usize = 5;
 /// Runs of two sides are far apart if they differ by at least this factor.
 const FAR_APART: f64 = 3.0;
 /// The fastest half of the runs differ less from each other than runs do. For variation that is normally distributed,
-/// the error of their mean is 1.15 (3 runs) to 1.35 (40 runs) times what their differences suggest.
+/// the error of their mean is 1.15 (3 runs) to 1.35 (40 runs) times the value that their differences suggest.
 const SELECTION: f64 = 1.3;
 /// If the quiet calls of an op are a mixture of short and long ones, the op varies between runs as the mixture does,
 /// even if two runs happen to agree. So the standard deviation between runs is at least this share of the unevenness.

@@ -44,8 +44,8 @@ pub struct RowFigures {
     pub p95_ns: u64,
     /// The longest call.
     pub max_ns: u64,
-    /// The standard error of `self_ns`, from blocks of consecutive calls, so that calls that are slow together do not
-    /// count as independent; larger if few calls leave it uncertain. All of `self_ns` if there was one call.
+    /// The standard error of `self_ns`. It is computed from blocks of consecutive calls, because calls that are slow
+    /// together are not independent. With few calls it is increased; with one call it is `self_ns`.
     pub spread_ns: u64,
     /// The time by which calls took longer than two median calls: rare slow calls, or calls that were interrupted.
     pub long_ns: u64,
@@ -92,7 +92,7 @@ pub struct RunSummary {
     pub outside: RowFigures,
     /// Each op with the same input shapes, in the order in which they first ran.
     pub rows: Vec<RowSummary>,
-    /// Facts about the program and the machine, as far as the trace has them.
+    /// Facts about the program and the machine that the trace has.
     pub facts: BTreeMap<String, String>,
 }
 

@@ -2,14 +2,14 @@
 //!
 //! A variance from few runs is uncertain, so each item also uses those of the others. Their weight depends on how alike
 //! they are. On a quiet machine they are alike. On a busy machine the ops with long calls vary much more than the
-//! others, and must not increase the variance of those.
+//! others, and must not increase the variance of the others.
 
 use super::statistics::{mean, median, squares};
 
 /// With fewer items, the spread of their variances cannot be estimated.
 const FEWEST_ITEMS: usize = 4;
 
-/// The variance that items have in common, and the degrees of freedom that it counts as beside their own.
+/// The variance that items have in common, and the degrees of freedom with which it is added to their own variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SharedVariance {
     pub(super) variance: f64,

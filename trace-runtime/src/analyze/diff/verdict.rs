@@ -5,7 +5,7 @@ use std::fmt;
 /// The judgement on one change: of the total, of an op, or of one metric of it.
 ///
 /// A time or count that shrinks is never [`Slower`](Verdict::Slower) or [`More`](Verdict::More), and one that grows is
-/// never the reverse, whatever the statistics of the runs suggest.
+/// never [`Faster`](Verdict::Faster) or [`Fewer`](Verdict::Fewer), even if the statistics of the runs suggest it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Verdict {

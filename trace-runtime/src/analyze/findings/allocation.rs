@@ -36,8 +36,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// True for a runtime call that takes device or pinned memory from the driver or gives it back. Calls that are queued on
-/// a stream (`cudaMallocAsync`) use a pool and are cheap.
+/// True for a runtime call that takes device or pinned memory from the driver or returns it. Calls that are queued on a
+/// stream (`cudaMallocAsync`) use a pool and are cheap.
 fn allocates(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let part = |part: &str| name.contains(part);

@@ -221,7 +221,7 @@ pub struct Finding {
     pub share: f64,
     /// The fact in one sentence, without a full stop.
     pub sentence: String,
-    /// The parts of the cost, largest first: host ops that ran meanwhile, shapes, kernels.
+    /// The parts of the cost, largest first: host ops that ran at that time, shapes, kernels.
     pub parts: Vec<FindingPart>,
     /// The section of the report that shows it.
     pub section: String,
@@ -317,8 +317,8 @@ const HEADLINES: usize = 3;
 const HEADLINE_SHARE: f64 = 0.05;
 
 impl Findings {
-    /// The findings that make up the headline: the first ones that matter, up to three, without those
-    /// that an earlier one already names as a part.
+    /// The findings that make up the headline: the first three that matter. A finding is left out if an earlier one
+    /// already names it as a part.
     pub fn headline(&self) -> Vec<&Finding> {
         let mut chosen: Vec<&Finding> = Vec::new();
         for finding in &self.list {

@@ -93,7 +93,7 @@ pub(super) fn long_call<'a>(facts: &Facts<'a>, name: &str) -> Option<&'a OpRow> 
     (row.count > 2 && is_own_time && is_most && is_unusual).then_some(row)
 }
 
-/// The length of the longest call beside the median.
+/// The length of the longest call, compared with the median.
 pub(super) fn long_call_text(row: &OpRow) -> String {
     format!(
         "; one of its {} calls takes {}, the median {}",

@@ -1,4 +1,4 @@
-//! The idle time of accelerators, its causes, and the host ops that ran meanwhile.
+//! The idle time of accelerators, its causes, and the host ops that ran at that time.
 
 use super::super::causal::{CausalModel, IdleClass, IdleTimes};
 use super::super::device_activity::DeviceSets;
@@ -18,7 +18,7 @@ pub(crate) struct IdleTime {
     pub(crate) idle: Intervals,
     /// By class. The time before the first and after the last work of the device counts as nothing launched.
     pub(crate) classes: BTreeMap<IdleClass, u64>,
-    /// Host ops that ran meanwhile, longest first.
+    /// Host ops that ran in the idle time, longest first.
     pub(crate) host_ops: Vec<(String, u64)>,
 }
 

@@ -18,8 +18,8 @@ pub(super) struct Windows {
     /// The steps. If the host runs ahead of its devices, a step ends with the device work that was launched in it, and
     /// begins no earlier than the one before it ends.
     pub(super) steps: Vec<TraceStep>,
-    /// If the host runs ahead, the time for which devices work on steps after their end on the host, of the rank with the
-    /// most. Else zero.
+    /// If the host runs ahead, the time for which devices work on steps after their end on the host: the largest of all
+    /// ranks. Otherwise zero.
     pub(super) overrun_ns: u64,
 }
 

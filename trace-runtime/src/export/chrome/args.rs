@@ -10,8 +10,8 @@ use std::io::{self, Write};
 /// Writes the members of `args`, without the braces. The keys `Input Dims`, `Input type` and
 /// `External id` are Kineto's; the others follow their style.
 ///
-/// With the event's name, row and times they contain the whole entry. An entry that they cannot express
-/// without loss has its exact JSON beside them.
+/// With the event's name, row and times they contain the whole entry. If they cannot express an entry without loss, its
+/// exact JSON is added.
 ///
 /// The part that depends only on an entry's signature is made once per signature.
 #[derive(Debug)]

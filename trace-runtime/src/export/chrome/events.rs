@@ -370,8 +370,8 @@ impl<W: Write> Events<W> {
     }
 }
 
-/// The object by which [`read`](crate::read) recognises a trace that this crate wrote, with the facts that it needs
-/// beside the events to restore it.
+/// The object by which [`read`](crate::read) recognises a trace that this crate wrote, with the facts that it needs in
+/// addition to the events to restore it.
 fn write_origin<W: Write>(
     out: &mut W,
     trace: &dyn TraceView,

@@ -39,7 +39,7 @@ pub(crate) mod live {
     pub(crate) const FILTERED_OUT: usize = 21;
     /// Ops that newer ones have replaced, in a recording that keeps only the last ops.
     pub(crate) const REPLACED: usize = 22;
-    /// Number of words, fixed ones included.
+    /// Number of words, including the fixed words.
     pub(crate) const WORDS: usize = 23;
 }
 

@@ -8,7 +8,7 @@ pub(crate) const BLOCK_WORDS: usize = BLOCK_BYTES / 8;
 pub(crate) const BLOCK_ROWS: usize = 1024;
 /// Bytes of a slot, which has the open ops of a thread.
 pub(crate) const SLOT_BYTES: usize = 4096;
-/// The most open ops of a thread that are kept. Deeper ones are not.
+/// The most open ops of a thread that are kept. Deeper ops are not kept.
 pub(crate) const SLOT_ROWS: usize = (SLOT_BYTES / 8 - HEADER_WORDS) / 3;
 /// Index of the header word with the position of the block's first table word in the stream of tables.
 pub(crate) const STREAM_POSITION: usize = 4;

@@ -77,7 +77,7 @@ impl RecordHeader {
         checksum(payload) == self.payload_checksum
     }
 
-    /// Rows and extras of a payload of rows; `None` if they are not there.
+    /// Rows and extras of a payload of rows; `None` if the payload is too short.
     pub(super) fn unpack(
         rows: u32,
         extra_words: u32,

@@ -65,7 +65,7 @@ pub const READ_EVENTS: &str = "read.events";
 pub const READ_TRUNCATED_AT: &str = "read.truncated_at";
 /// The damaged parts of a recording, as positions in its file: `4096-8192, 9000-9040`.
 pub const READ_DAMAGED: &str = "read.damaged";
-/// Ops in damaged parts of a recording, as far as they could be counted.
+/// Number of ops in damaged parts of a recording, if they could be counted.
 pub const READ_LOST_OPS: &str = "read.lost_ops";
 /// Prefix of the keys that count the events that a reader left out: the sort of event follows it, and the value is
 /// their number.

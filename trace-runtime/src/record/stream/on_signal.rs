@@ -12,7 +12,7 @@ const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 /// The byte that ends the thread.
 const STOP: u8 = 0;
 
-/// The end of the pipe that the handler writes to. It is made once and stays open.
+/// The end of the pipe that the handler writes to. It is made once and never closed.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 /// The process whose session is to be written; 0 for none. A forked child has another number.
 static OWNER: AtomicI32 = AtomicI32::new(0);
@@ -33,7 +33,7 @@ pub(in crate::record) struct OnSignal {
 }
 
 impl OnSignal {
-    /// Calls `write` on a separate thread when SIGINT or SIGTERM arrives. Signals that are ignored stay so.
+    /// Calls `write` on a separate thread when SIGINT or SIGTERM arrives. Signals that are ignored are still ignored.
     pub(in crate::record) fn install(write: impl Fn() + Send + 'static) -> io::Result<OnSignal> {
         let (mut reader, writer) = io::pipe()?;
         let thread = std::thread::Builder::new()
@@ -78,7 +78,8 @@ impl Drop for OnSignal {
         for (slot, signal) in SIGNALS.into_iter().enumerate() {
             let is_own =
                 action_of(signal).is_ok_and(|action| action.sa_sigaction == handler_address());
-            // If another handler was installed after this one, it may call this one, which therefore stays and passes signals on.
+            // If another handler was installed after this one, it may call this one. So this one stays installed and
+            // passes signals on.
             if let (true, Some(before)) = (is_own, before(slot)) {
                 let _ = set_action(signal, before);
             }

@@ -93,7 +93,7 @@ impl Parts {
         })
     }
 
-    /// Marks the open part as complete, and removes the oldest ones.
+    /// Marks the open part as complete, and removes the oldest parts.
     pub(super) fn close(&mut self, ring: &Ring) -> io::Result<()> {
         let Some(part) = self.open.take() else {
             return Ok(());

@@ -191,7 +191,7 @@ impl Ring {
         self.free.store(state.free.len(), Ordering::Relaxed);
     }
 
-    /// A free block for tables. It may be one of those that are reserved for them.
+    /// A free block for tables. It may be one of the blocks that are reserved for tables.
     pub(super) fn take_for_tables(&self) -> Option<u32> {
         self.take(0)
     }

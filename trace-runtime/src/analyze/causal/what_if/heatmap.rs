@@ -24,7 +24,7 @@ pub struct Heatmap {
     /// The number of the first step of each column. In a loop with more than 512 steps, several steps share a column.
     /// Empty if the trace has no steps: there is one column then.
     pub steps: Vec<u64>,
-    /// By rank, then by step; 0 if a rank did nothing.
+    /// The values, by rank and then by column; 0 if a rank did nothing in it.
     pub cells: Vec<Vec<f64>>,
 }
 

@@ -207,7 +207,8 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Walks the pieces that began before `until`, as far as `until`. Time after the last of them stays open.
+    /// Walks the pieces that began before `until`, as far as `until`. The time after the last of them is not walked
+    /// yet.
     fn advance(&mut self, lane: u32, until: i64) {
         let mut state = self.lanes[lane as usize];
         while let Some(&piece) = self.pieces(lane).get(state.piece) {

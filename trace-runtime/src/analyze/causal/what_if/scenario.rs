@@ -236,8 +236,8 @@ impl Factors {
         }
     }
 
-    /// Sets the work of `selected` entries to the usual work of their peers for which `counts` is true. An entry without
-    /// such peers stays as it is.
+    /// Sets the work of `selected` entries to the usual work of their peers for which `counts` is true. An entry
+    /// without such peers keeps its time.
     pub(super) fn usual(
         &mut self,
         peers: &Peers,
