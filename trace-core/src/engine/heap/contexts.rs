@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 pub const OUTSIDE: u16 = 0;
 /// Memory that the recorder allocates.
 pub const TRACER: u16 = 1;
-/// Memory of contexts that have no number, because there are already [`MAX_CONTEXTS`].
+/// Memory of contexts that have no number, because there are already 2^16.
 pub const OTHER: u16 = 2;
 const FIRST: usize = 3;
 /// A context's number has 16 bits.
