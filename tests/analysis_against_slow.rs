@@ -1,4 +1,4 @@
-//! The analyses over time against slow, obvious versions of them, on random traces.
+//! Compares the analyses over time with slow, simple versions of them, on random traces.
 
 mod random_traces;
 

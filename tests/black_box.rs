@@ -27,7 +27,7 @@ fn outer(x: &[f32]) -> Vec<f32> {
     vec![inner(x); x.len()]
 }
 
-/// The body of the child: `BLACK_BOX` has the folder and how it ends.
+/// The body of the child: `BLACK_BOX` has the folder and the way in which the child ends.
 #[test]
 #[ignore = "started by the other tests as a child process"]
 fn child() {

@@ -192,7 +192,7 @@ fn blocks_from_before_the_session_are_not_counted() {
     let trace = session.finish();
     let freed: u64 = contexts(&trace).iter().map(|c| c.freed_bytes).sum();
     assert!(freed < 100_000, "{freed}");
-    // Nor is a block that outlives a session assumed to be one of the next session.
+    // A block that outlives a session does not count as a block of the next session either.
     let session = Session::start().unwrap();
     let kept = keep(&[1; 4096]);
     drop(session.finish());

@@ -1,5 +1,5 @@
-//! The location of an op: file and line of the annotated function or the `op!`, from the recording to every output. And
-//! its module, by which ops are filtered.
+//! The location of an op: file and line of the annotated function or the `op!`, from the recording to every output.
+//! Also the module of an op, by which ops are filtered.
 #![cfg(feature = "enabled")]
 
 mod layers;

@@ -1,4 +1,4 @@
-//! Finds the functions of a source file that can have `#[traced_op]`.
+//! Finds the functions of a source file that the attribute `#[traced_op]` can be put on.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;

@@ -130,7 +130,7 @@ impl Outcome {
         }
     }
 
-    /// Messages that `plain` does not have, with the numbers that are new.
+    /// The messages that are not in `plain`, or occur more often than there.
     pub fn new_messages<'a>(&'a self, plain: &'a Outcome) -> impl Iterator<Item = &'a str> {
         self.messages
             .iter()

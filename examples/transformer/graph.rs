@@ -54,7 +54,7 @@ impl Run {
     }
 }
 
-/// A model with random weights, the same for the same seed.
+/// A model with random weights. The same seed gives the same weights.
 pub(crate) struct Transformer {
     config: Config,
     tokens: Array2<f32>,
@@ -315,7 +315,7 @@ fn append(cached: &ArrayRef2<f32>, new: &ArrayRef2<f32>) -> Array2<f32> {
 /// One of the `candidates` most likely tokens, chosen by `chance` in `0.0 .. 1.0`.
 #[traced_op(kind = compute)]
 fn sample(logits: &ArrayRef1<f32>, candidates: usize, chance: f32) -> u32 {
-    // Sorts the whole vocabulary for a few candidates, on purpose: the trace shows the cost.
+    // Sorts the whole vocabulary to find a few candidates. This is intended: the trace shows its cost.
     let mut ranked: Vec<usize> = (0..logits.len()).collect();
     planted("sample", logits.shape(), || {
         ranked.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));

@@ -22,7 +22,7 @@ fn fails(x: &[f32]) -> Result<f32, String> {
     x.first().copied().ok_or_else(|| "no element".to_owned())
 }
 
-/// Records so many ops, with threads and steps, and returns when all of them are in the file.
+/// Records this many ops, with threads and steps, and returns when all of them are in the file.
 fn record(path: &Path, ops: usize) -> Result<(), Box<dyn Error>> {
     let mut session = Session::builder()
         .stream_to(path)

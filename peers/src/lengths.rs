@@ -10,7 +10,7 @@ use crate::table::{Table, number};
 const LENGTHS: [usize; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 const ROUNDS: usize = 9;
 const MOST_PROCESSES: usize = 10;
-/// More than two chunks of ours, so that each slice pays for the memory it fills.
+/// More than two chunks of ours, so that each slice includes the cost of new memory.
 const SLICE: usize = 10_000;
 
 /// Nanoseconds per call by length, the plain call included.
@@ -64,8 +64,8 @@ impl Lengths {
     }
 }
 
-/// Nanoseconds per call of ours and of the floor in a recording of `calls` calls. Processes that [`Lengths::run`] starts
-/// call it.
+/// Nanoseconds per call of ours and of the floor in a recording of `calls` calls. Called in the processes that
+/// [`Lengths::run`] starts.
 pub fn length(calls: usize) -> (f64, f64) {
     let ours = per_call(&Ours, Column::WithShapes, calls);
     (ours, per_call(&Floor, Column::Bare, calls))

@@ -24,7 +24,7 @@ impl Rounds {
         // The first round is not counted: it has page faults and initialises lazy statics.
         for round in 0..=rounds {
             for turn in 0..subjects.len() {
-                // The order changes, so that no subject always follows the same other one.
+                // The order changes, so that a subject does not always follow the same other subject.
                 let index = (turn + round) % subjects.len();
                 for (column, taken) in Column::ALL.into_iter().zip(&mut taken[index]) {
                     if let Some(time) = column.measure(&*subjects[index], CALLS)
@@ -68,7 +68,7 @@ impl Rounds {
         self.of_ours(Column::WithShapes).over(self.floor())
     }
 
-    /// Ours with shapes over the cheapest bare span of a peer.
+    /// The cost of ours with shapes, divided by that of the cheapest bare span of a peer.
     pub fn shapes_over_peers(&self) -> Spread {
         let peers = (OURS + 1..self.names.len())
             .filter_map(|peer| self.over_plain(peer, Column::Bare))

@@ -59,8 +59,8 @@ fn given_flops_replace_inferred_ones() {
     assert_eq!((given.flops, given.flops_inferred), (7, false));
 }
 
-/// A layer whose matmul of 60 FLOPs and 124 bytes launches a kernel of 65 ns, and a relu that launches
-/// nothing; `linked` is false if the trace has lost the launch.
+/// A layer whose matmul of 60 FLOPs and 124 bytes launches a kernel of 65 ns, and a relu that launches nothing;
+/// `linked` is false if the launch is missing in the trace.
 fn launched(linked: bool) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let (host, stream) = (

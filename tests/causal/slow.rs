@@ -1,4 +1,4 @@
-//! Slow, obvious versions of the model's analyses, moment by moment.
+//! Slow, simple versions of the model's analyses, moment by moment.
 
 use trace_runtime::{TraceStore, TraceView};
 

@@ -7,7 +7,7 @@ use trace_runtime::export::{self, ChromeTrace, Exporter, PerfettoTrace, Speedsco
 use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceStore, TraceView};
 
-/// JSON as a format whose viewers open only a few events.
+/// JSON, as if it were a format whose viewers open only a few events.
 struct AtMost(usize);
 
 impl Exporter for AtMost {

@@ -86,7 +86,7 @@ pub(crate) fn other_process(part: &str) -> Command {
     command
 }
 
-/// The part that this process has in its fault, if it is not the first.
+/// The part of the fault that this process runs, if it is not the first process.
 pub(crate) fn part() -> Option<String> {
     std::env::var("FAULT_PART").ok()
 }

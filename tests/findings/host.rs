@@ -156,7 +156,7 @@ fn an_empty_trace_has_no_findings() {
     assert!(found.list.is_empty() && found.headline().is_empty());
 }
 
-/// Ten rounds of an op of `op` µs every 100 µs.
+/// Ten executions of an op, one every 100 µs. Each takes `op` µs.
 fn ops_with_gaps(op: u64) -> Vec<FindingKind> {
     let mut profile = Profile::default();
     for round in 0..10 {

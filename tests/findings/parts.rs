@@ -4,7 +4,7 @@ use crate::{Profile, kinds, near, of_kind};
 use trace_runtime::TraceStore;
 use trace_runtime::analyze::{FindingKind, findings};
 
-/// Ten rounds of a product of 30 µs and a call of the runtime of 60 µs before it.
+/// Ten rounds, each with a runtime call of 60 µs and then a product of 30 µs.
 fn calls_before_products(call: &str) -> TraceStore {
     let mut profile = Profile::default();
     for round in 0..10 {

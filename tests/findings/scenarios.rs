@@ -1,4 +1,4 @@
-//! Kinds of runs, each with the conclusion that a person who studied it would draw.
+//! Kinds of runs, each with the conclusion that an expert would draw.
 
 use crate::{Profile, kinds, near, of_kind};
 use trace_runtime::analyze::{CausalModel, FindingKind, findings};
@@ -170,7 +170,7 @@ fn a_run_that_moves_memory_is_headed_by_its_copies() {
     let found = findings(&profile.read());
     assert_eq!(found.list[0].kind, FindingKind::Copies);
     assert!(near(found.list[0].share, 0.85), "{}", found.list[0].share);
-    // The op that calls it only waits for most of its time.
+    // The op that calls it spends most of its time waiting.
     let op = of_kind(&found, FindingKind::HostOp);
     assert!(op.is_none_or(|op| op.share < 0.15), "{op:?}");
 }

@@ -1,4 +1,5 @@
-//! Code that other attribute macros were reported to break; the numbers are issues of tokio-rs/tracing.
+//! Code that did not work with other attribute macros, according to reports. The numbers are issues of
+//! tokio-rs/tracing.
 
 use crate::support::{Tensor, block_on, recorded, tensor};
 use trace_runtime::traced_op;

@@ -1,4 +1,5 @@
-//! The future of an async op is the plain future and a few words, at every depth, idle and while recording.
+//! The future of an async op is only a few words larger than the plain future, at every depth, idle and while
+//! recording.
 
 use crate::support::{Yield, block_on, is_send};
 use std::future::Future;

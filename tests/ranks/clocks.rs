@@ -1,4 +1,4 @@
-//! Merging finds the offset and the drift of clocks that were planted.
+//! Merging finds planted offsets and drifts of clocks.
 
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{OpKind, TraceStore, TraceView as _};

@@ -1,4 +1,4 @@
-//! Merging keeps every field of every entry: compared with a slow, obvious version.
+//! Merging keeps every field of every entry: compared with a slow, simple version.
 
 use crate::arbitrary;
 use proptest::prelude::*;

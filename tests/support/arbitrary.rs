@@ -208,8 +208,8 @@ prop_compose! {
     }
 }
 
-/// A text to compare traces by: NaN is not equal to itself, but its text is. An entry whose details are all empty is
-/// the same as one without.
+/// Traces are compared as text, because NaN is not equal to itself, but its text is. An entry whose details are all
+/// empty is the same as one without.
 pub(crate) fn text(trace: &RecordedExecutionTrace) -> String {
     let meta: BTreeMap<_, _> = trace.metadata.iter().collect();
     let empty = format!("{:?}", Some(trace_runtime::model::EntryDetails::default()));

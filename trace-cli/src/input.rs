@@ -71,7 +71,7 @@ fn named(error: TraceError, path: &Path) -> Failure {
     Failure::Trace(error.in_file(path))
 }
 
-/// Loads several traces in parallel. If several fail, the first in the order of `paths` is returned.
+/// Loads several traces in parallel. If several fail, the error of the first in the order of `paths` is returned.
 pub(crate) fn load_all(paths: &[&Path], reading: Reading) -> Result<Vec<TraceStore>, Failure> {
     let from_stdin = paths.iter().filter(|path| path.as_os_str() == "-").count();
     if from_stdin > 1 {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use trace_runtime::report::printable;
 
-/// Reads that take less time than this show no bar.
+/// A read that takes less time has no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 const STYLE: &str = "{msg} [{bar:30}] {decimal_bytes} of {decimal_total_bytes}";
 const STYLE_WITHOUT_SIZE: &str = "{msg}: {decimal_bytes} in {elapsed}";

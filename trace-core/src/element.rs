@@ -4,9 +4,8 @@ use crate::DType;
 
 /// The element type of a tensor.
 ///
-/// Slices, vectors and arrays of it are tensors, and so are the matrices of the libraries that
-/// trace-runtime knows. `usize` and `isize` are left out on purpose: a `&[usize]` holds dims or
-/// indices into a tensor, hardly ever a tensor's data.
+/// Slices, vectors and arrays of it are tensors, and so are the matrices of the libraries that trace-runtime knows.
+/// `usize` and `isize` are not elements: a `&[usize]` usually has dims or indices into a tensor, not its data.
 ///
 /// ```
 /// use trace_runtime::{DType, Element};

@@ -59,7 +59,7 @@ chain! {
     OfResultSlices -> OfAnyResult;
     OfAnyResult -> Probe;
 
-    // One impl each: on a type with an error in it, two would be reported as ambiguous.
+    // Only one impl for each type: if the type has an error, two impls would be reported as ambiguous.
     Success -> SuccessOfOption;
     SuccessOfOption -> Infallible;
 }

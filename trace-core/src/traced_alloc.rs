@@ -111,7 +111,7 @@ impl<A: GlobalAlloc> TracedAlloc<A> {
         new_size: usize,
         on: u32,
     ) -> *mut u8 {
-        // Before the call: after it, another thread may have the old address.
+        // This must be before the call, because after it another thread may use the old address.
         let known = if heap::was_passed_by(on, block.addr()) {
             None
         } else {

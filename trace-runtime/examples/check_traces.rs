@@ -95,7 +95,7 @@ fn host_ops(trace: &TraceStore, step_name: &str) -> RecordedExecutionTrace {
     host
 }
 
-/// The name of the annotations of steps in a file, up to the number.
+/// The name that annotations of steps have in a file, without the number.
 fn step_name(path: impl AsRef<Path>) -> std::io::Result<&'static str> {
     let text = std::fs::read(path)?;
     let has = |name: &[u8]| text.windows(name.len()).any(|window| window == name);

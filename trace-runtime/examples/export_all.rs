@@ -135,8 +135,8 @@ fn parent<'a>(trace: &'a TraceStore, view: &EntryView<'a>) -> Option<EntryView<'
     Some(trace.view(index))
 }
 
-/// Data-parallel training in small: layers that compute on a device, gradients that a second thread
-/// sums over the ranks meanwhile, and a rank 1 that is slower. With `numbers`, the steps of the loop are marked.
+/// Data-parallel training in small: layers that compute on a device, gradients that a second thread sums over the ranks
+/// at the same time, and a rank 1 that is slower. With `numbers`, the steps of the loop are marked.
 fn two_ranks(numbers: &[u64]) -> Result<TraceStore, TraceError> {
     let mut ops = Vec::new();
     for rank in 0..2 {

@@ -196,7 +196,7 @@ fn same(runs: &[RunSummary], (size, design): (usize, Design), comparisons: usize
             let swap = all.len() % 2 == 1;
             all.push(if swap { (two, one) } else { (one, two) });
         }
-        // Turns have no second way to leave a run out.
+        // With turns, there is only one way to leave out a run.
         if design == Design::Pairs {
             break;
         }

@@ -16,7 +16,8 @@ use trace_runtime::report::{duration, percent, printable, prose};
 /// Run two programs in turns, several times, and compare their traces
 ///
 /// The programs are run with `OPTRACE` set to a file, to which they write their trace: start a session with
-/// `Session::from_env()`. Other programs on the machine affect both sides alike, so this finds the smallest changes.
+/// `Session::from_env()`. Other programs on the machine affect both sides alike, so this finds smaller changes than
+/// `optrace diff`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "optrace compare [OPTIONS] -- BEFORE [ARGS]... -- AFTER [ARGS]...")]
 pub(crate) struct CompareArgs {
@@ -165,7 +166,7 @@ fn progress(round: u32, of: u32, groups: &[RunGroup; 2], found: &TraceDiff) -> S
 }
 
 fn show(line: &str) {
-    // Progress that cannot be shown is not a reason to stop.
+    // Errors are ignored: the comparison continues without progress.
     let _ = writeln!(io::stderr(), "{}", printable(line));
 }
 

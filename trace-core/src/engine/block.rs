@@ -131,8 +131,8 @@ fn parts(words: &[AtomicU64], rows: usize) -> Parts {
     )
 }
 
-// SAFETY: a block owns its words or a share of a region that is `Send` and `Sync`, and gives out nothing but shared
-// references to atomics.
+// SAFETY: a block owns its words or a share of a region that is `Send` and `Sync`, and returns only shared references
+// to atomics.
 #[allow(unsafe_code)]
 unsafe impl Send for Block {}
 // SAFETY: as above.

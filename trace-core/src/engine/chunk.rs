@@ -1,8 +1,8 @@
 //! Rows of a trace: one thread writes them, any thread reads what is published.
 //!
-//! A row is three words, so an entry costs 24 bytes if its signature repeats. The words are
-//! atomics and the length is published after them, which makes reading a chunk that is still being
-//! written safe without a lock; on the machines we care about these are plain loads and stores.
+//! A row is three words, so an entry costs 24 bytes if its signature repeats. The words are atomics and the length is
+//! published after them, so a chunk can be read without a lock while it is being written; on the machines we care about
+//! these are plain loads and stores.
 
 use super::block::{Block, HEADER_WORDS, TABLES, header};
 use crate::Outcome;
@@ -125,8 +125,8 @@ impl Chunk {
         Chunk { block, place: 0 }
     }
 
-    /// Begins a chunk in a block of a region that no other thread appends to. A reader of the region may still be
-    /// reading the chunk that was there before; [`copy_block`] notices the change.
+    /// Begins a chunk in a block of a region that no other thread appends to. A reader may still be reading the
+    /// previous chunk of the block; [`copy_block`] detects the change.
     pub fn begin(block: Block, place: u32, sequence: u64, owner: u64) -> Chunk {
         begin_block(&block, sequence, owner);
         Chunk { block, place }

@@ -80,8 +80,8 @@ impl Filter {
     }
 
     /// Reads `Linear::*,matmul,!*::norm,module=net::layers,!module=net::debug,min=5us`: patterns of ops and modules to
-    /// record, `!` before those to leave out, and a duration in `ns`, `us`, `ms` or `s`. None for anything else: an empty
-    /// part, a key other than `module` and `min`, a module that is not a path.
+    /// record, `!` before a pattern to leave out, and a duration in `ns`, `us`, `ms` or `s`. `None` for anything else:
+    /// an empty part, a key other than `module` and `min`, a module that is not a path.
     pub fn parse(text: &str) -> Option<Filter> {
         let mut filter = Filter::new();
         for part in text.split(',').map(str::trim) {
@@ -130,7 +130,7 @@ fn module_pattern(text: &str) -> Option<&str> {
     text.split("::").all(is_segment).then_some(text)
 }
 
-/// True if a pattern fits the module, or one that the module is in.
+/// True if a pattern fits the module, or a module that contains it.
 fn contains(pattern: &str, module: &str) -> bool {
     let ends = module.match_indices("::").map(|(at, _)| at);
     ends.chain([module.len()])

@@ -52,7 +52,7 @@ struct Key {
     last: u64,
 }
 
-/// Bytes of the longest text that a [`Key`] has as a whole.
+/// Bytes of the longest text that fits into a [`Key`] completely.
 const WHOLE: usize = 16;
 
 impl Key {
@@ -262,7 +262,7 @@ impl Labels {
     }
 
     fn add_op(&mut self, op: u32, label: LabelNumber, number: u32, room: &Room) {
-        // Ops of a refused label are not kept: they would be as many as the ops of the program.
+        // Ops of a refused label are not stored, because there may be as many as the program has ops.
         if !room.take(4 * size_of::<LabelledOp>()) {
             return;
         }

@@ -1,4 +1,4 @@
-//! The recorder of a thread, and who may use it now.
+//! The recorder of a thread, and a check that it is used only once at a time.
 //!
 //! `unsafe` is needed here because a `RefCell` would add eight instructions to the ninety or so of an op. The
 //! proof is the same as that of a `RefCell`: [`Phase`] is [`BUSY`] exactly while there is a `&mut` to anything in the

@@ -189,7 +189,7 @@ impl ThreadLog {
     pub fn since(&self, covered: usize) -> ThreadRows {
         let mut skip = covered;
         let mut copies = Vec::new();
-        // The thread waits for its lock only while the list is copied, not for the rows.
+        // The lock is held only while the list is copied, so the thread does not wait for the copy of the rows.
         let chunks = self.lock_chunks().clone();
         for chunk in chunks {
             let len = chunk.len();

@@ -48,8 +48,8 @@ pub fn begin_kind(name: impl SiteName, kind: OpKind, inputs: impl Describe) -> O
     })
 }
 
-/// Out of line, as is [`end_recorded`]: a function that is not recorded pays for a load and a branch,
-/// not for the registers that recording needs.
+/// Not inlined, like [`end_recorded`]: a function that is not recorded then costs a load and a branch, and need not
+/// save the registers that recording uses.
 #[cold]
 #[inline(never)]
 fn begin_recorded<const KIND: KindCode, N: SiteName, D: Describe>(

@@ -50,7 +50,7 @@ impl RawExtra {
     }
 }
 
-/// Keys and values of `meta(…)`. Only a reader of files has keys that are not literals.
+/// Keys and values of `meta(…)`. Keys are literals, except in traces that were read from files.
 pub type Meta = Vec<(Cow<'static, str>, String)>;
 
 /// A period in which an op was suspended or waited, in ticks since the op began.
@@ -62,7 +62,7 @@ pub struct RawPause {
     pub until: u64,
 }
 
-/// The pauses of one op. In a box: few ops have any.
+/// The pauses of one op. Boxed, because few ops have any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pauses(pub Vec<RawPause>);
 

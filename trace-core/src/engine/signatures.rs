@@ -64,8 +64,8 @@ impl Signatures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of an op: all that have its name, kind and location share it. [`REFUSED`] if it is new and does not
-    /// fit.
+    /// The number of an op. All sites with the same name, kind and location share it. [`REFUSED`] if it is new and does
+    /// not fit.
     pub(crate) fn op(
         &self,
         name: &str,
@@ -167,7 +167,7 @@ impl Table {
         }
     }
 
-    /// The number of a string that counts towards no limit, or none if it cannot be published.
+    /// The number of a string that does not count towards the memory limit. `None` if it cannot be published.
     fn add_string(&mut self, text: &str) -> Option<u32> {
         if let Some(known) = self.interner.find_string(text) {
             return Some(known);
@@ -209,7 +209,7 @@ fn publish(storage: &Published, entry: TableEntry<'_>) -> bool {
         .is_none_or(|storage| storage.publish(entry))
 }
 
-/// Publishes the names of devices whose codes mean something in this process only. None if one does not fit.
+/// Publishes the names of devices whose codes are valid only in this process. `None` if one does not fit.
 fn publish_devices(
     storage: &Published,
     published: &mut HashSet<u16>,

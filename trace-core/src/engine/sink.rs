@@ -126,7 +126,7 @@ impl TensorSink {
                 return;
             }
         }
-        // In registers: an array would be stored here even when everything agrees.
+        // Kept in registers: an array would be written to memory here, even if all words agree.
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
         self.write_new(N, word(0), word(1), word(2), word(3), word(4));
     }
@@ -152,8 +152,8 @@ impl TensorSink {
         self.at = NOWHERE;
     }
 
-    /// Lets the inputs of an op describe themselves. `at` is the index of its latest signature. Returns the index
-    /// after them, or [`NOWHERE`] if they differ or are more than tensors.
+    /// Lets the inputs of an op describe themselves. `at` is the index of its latest signature. Returns the index after
+    /// the inputs, or [`NOWHERE`] if they differ from that signature or include more than tensors.
     #[inline]
     pub(crate) fn describe_inputs(&mut self, at: usize, inputs: impl Describe) -> usize {
         self.role = Role::Input;
@@ -289,7 +289,7 @@ impl TensorSink {
         self.stack.top = top as usize;
     }
 
-    /// Continues at a place in the known signatures, with an op that went well.
+    /// Continues at a place in the known signatures, with an op that has not failed.
     pub(crate) fn at_known(&mut self, at: usize) {
         self.at = at;
         self.unusual = 0;

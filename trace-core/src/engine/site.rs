@@ -65,8 +65,8 @@ impl<N: SiteName> Site<N> {
     }
 }
 
-/// The address of a name, its length and the kind: cheaper to compare than the text. A name that is known only at run
-/// time may be that of several sites, so the address of their origin is compared too.
+/// The address of a name, its length and the kind: cheaper to compare than the text. Several sites may have the same
+/// name at run time, so the address of their origin is compared too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SiteKey {
     address: usize,
@@ -221,7 +221,7 @@ fn name_of_type(owner: &str) -> Option<&str> {
         .trim_start_matches("dyn ");
     let ty = ty.split(['<', ' ', ')']).next()?;
     let name = ty.rsplit("::").next()?;
-    // A tuple, an array, a function pointer: named by one of its parts, it would be taken for that type.
+    // A tuple, an array or a function pointer has no name. The name of one of its parts would be misleading.
     let is_name = ty
         .chars()
         .all(|c| c.is_alphanumeric() || c == '_' || c == ':');

@@ -282,7 +282,7 @@ pub fn thread_number() -> u64 {
         .unwrap_or(0)
 }
 
-/// Counts an op whose thread's recorder is out of reach.
+/// Counts an op whose thread has no recorder that can be used now.
 pub(crate) fn count_unreachable() {
     UNREACHABLE.fetch_add(1, Ordering::Relaxed);
 }
@@ -300,7 +300,8 @@ pub fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Ops that could not be recorded because their thread's recorder was out of reach, ever.
+/// Number of ops since the start of the process that could not be recorded because their thread's recorder could not be
+/// used.
 pub fn unreachable_ops() -> u64 {
     UNREACHABLE.load(Ordering::Relaxed)
 }

@@ -93,7 +93,7 @@ impl Target {
         &self.shared
     }
 
-    /// The slot in which the thread's open ops are published, if they are.
+    /// The slot in which the thread's open ops are published, if there is one.
     pub(crate) fn open_slot(&self) -> Option<OpenSlot> {
         OpenSlot::new(self.shared.storage.as_ref()?, self.log.uid)
     }
@@ -333,7 +333,7 @@ pub struct Recorded {
     pub dropped: u64,
 }
 
-/// True if all steps that a row can hold have been given out.
+/// True if all step numbers that fit into a row are used.
 pub(crate) fn is_exhausted(next_step: u64) -> bool {
     next_step >= LAST_STEP
 }

@@ -42,7 +42,7 @@ struct Task {
 
 /// The value of [`Task::paused_at`] before the first poll.
 const RUNNING: u64 = u64::MAX;
-/// A task may be polled any number of times. The suspensions that matter are the long ones.
+/// A task may be polled any number of times, so only the longest suspensions are kept.
 const MOST_PAUSES: usize = 32;
 
 /// Describes the inputs of an op whose function returns a future. The op begins with [`AsyncOp::start`].

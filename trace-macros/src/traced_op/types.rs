@@ -16,7 +16,8 @@ pub(crate) enum Search {
     Nothing,
     /// Decided by the compiler: the whole value is probed.
     Whole,
-    /// In some parts of a tuple. If a tuple with a part of an unknown type were probed as a whole, no part would be found.
+    /// In some parts of a tuple. A tuple that contains an unknown type cannot be probed as a whole: no tensor in it
+    /// would be found.
     Tuple(Vec<Search>),
     /// In the success value of a `Result` or `Option`, which contains a tuple.
     Success(Box<Search>),

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct CallTree {
-    /// Each node before its children, siblings by total, longest first. A list rather than nested
-    /// nodes: a recursion may be as deep as the trace is long.
+    /// Each node before its children, siblings by total, longest first. A list rather than nested nodes, because a
+    /// recursion may have as many levels as the trace has entries.
     pub nodes: Vec<CallNode>,
 }
 

@@ -63,7 +63,7 @@ pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<ClockAlignmen
             .reference
             .saturating_sub(first.reference)
             .saturating_sub(ran);
-        // Over a short time the error of the readings is larger than any drift.
+        // Within a short time, the drift is smaller than the error of the readings.
         let drift = if gained.abs() > first.error.saturating_add(last.error) {
             gained as f64 / ran as f64
         } else {
@@ -157,7 +157,7 @@ struct Between {
     /// The smallest possible value, because nothing is received before it is sent.
     least: Option<i64>,
     most: Option<i64>,
-    /// For each collective, its end on the first clock, and how much later that is than its end on the second.
+    /// For each collective, its end on the first clock, and that end minus its end on the second clock.
     ends: Vec<(i64, i64)>,
 }
 
@@ -172,7 +172,7 @@ impl Between {
         }
     }
 
-    /// True if the events of the trace contradict these clocks, and would not contradict others.
+    /// True if the events of the trace contradict these clocks, although other clocks could be without contradictions.
     fn contradicts(&self) -> bool {
         let (least, most) = (
             self.least.unwrap_or(i64::MIN),

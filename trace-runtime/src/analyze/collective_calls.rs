@@ -97,7 +97,7 @@ pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
     calls_by(parts, |found| by_times(trace, found))
 }
 
-/// The same without the use of times, for ranks whose clocks are not aligned yet.
+/// The same without using times, for ranks whose clocks are not aligned yet.
 pub(crate) fn collective_calls_by_order<'a>(parts: &[Participant<'a>]) -> Vec<CollectiveCall<'a>> {
     calls_by(parts, |found| found)
 }
@@ -143,7 +143,7 @@ pub(crate) fn sends_and_receives<'p, 'a>(
         .filter(move |one| names.is_point_to_point(one.name()))
 }
 
-/// By name, true if it is that of a send or receive; each name is examined once.
+/// Maps a name to true if it is that of a send or receive, so that each name is examined once.
 #[derive(Debug, Default)]
 struct Names<'a>(FastMap<&'a str, bool>);
 
@@ -188,7 +188,7 @@ pub(crate) fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<
     outermost_calls(trace, found)
 }
 
-/// The calls of communication, also of a single rank. An entry without a rank counts as one of rank 0.
+/// The calls of communication, even if there is only one rank. Entries without a rank count as rank 0.
 pub(crate) fn communication<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
     let mut rule = CommunicationRule::default();
     let found = trace
@@ -304,7 +304,7 @@ fn outermost<T: TraceView + ?Sized>(trace: &T, is_call: &[bool], index: usize) -
     found
 }
 
-/// The facts of the nearest ancestor that has any. A kernel's parent is the op that launched it.
+/// The facts of the nearest op around the entry that has some. The parent of a kernel is the op that launched it.
 fn facts_around<T: TraceView + ?Sized>(trace: &T, index: usize) -> Option<CollectiveFacts<'_>> {
     let mut at = index;
     loop {

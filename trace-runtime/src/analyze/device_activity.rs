@@ -314,7 +314,7 @@ fn collect<'a, T: TraceView + ?Sized>(
     by_name
 }
 
-/// A lane for each device of each rank, looked up in a table instead of compared by name.
+/// A lane for each device of each rank. It is looked up by number, because comparing names is slower.
 struct DeviceTable<'a> {
     devices: Vec<&'a str>,
     /// For each group of entries the number of its device, and its kind of work.

@@ -5,11 +5,11 @@ use super::flamegraph::{Stacks, lines};
 use super::short_name::ShortNames;
 use crate::model::TraceView;
 
-/// The rules by which the frames of a picture are named, the same for all traces in it.
+/// The rules for the names of frames. All traces in a picture use the same rules.
 #[derive(Debug)]
 pub(crate) struct FrameNames {
     names: ShortNames,
-    /// With accelerators, a picture has a tower for each of them and one for the host.
+    /// True if there are accelerators: the picture then has a tower for each of them and one for the host.
     towers: bool,
 }
 

@@ -42,7 +42,7 @@ impl Forest {
         }
     }
 
-    /// Every entry once on the way down and once on the way up, without recursion: depth costs nothing.
+    /// Visits every entry twice: before its children and after them. There is no recursion, so any depth is possible.
     /// `parent` is the list that the forest was made from.
     pub(crate) fn walk(&self, parent: &[u32], mut visit: impl FnMut(Visit)) {
         let mut at = self.first_root;

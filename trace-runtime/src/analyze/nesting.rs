@@ -94,7 +94,7 @@ impl Nesting {
         self.forest().inside_own_group(&self.parent, group)
     }
 
-    /// Visits every entry once on the way down and once on the way up; does nothing for a flat trace.
+    /// Visits every entry twice: before its children and after them. Does nothing for a flat trace.
     pub(crate) fn walk(&self, visit: impl FnMut(Visit)) {
         self.forest().walk(&self.parent, visit);
     }

@@ -142,7 +142,7 @@ impl OpCategory {
     }
 }
 
-/// Parts of kernel names, in lower case; the first category that has one wins.
+/// Parts of kernel names, in lower case; the first category with a part that occurs in the name is used.
 const KERNELS: [(OpCategory, &str); 8] = [
     (OpCategory::Communication, "nccl rccl hccl"),
     (OpCategory::Attention, "flash fmha attention mha_"),

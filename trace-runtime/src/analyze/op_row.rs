@@ -25,7 +25,7 @@ pub struct OpRow {
     /// True if it ran on a device other than `cpu`. An op of the host and one of a device are never in
     /// one row, even if they have the same name: one launches the other.
     pub accelerator: bool,
-    /// True if some of it is communication, by its kind or else its name.
+    /// True if some of its executions are communication, by their kind or, without a kind, by their name.
     pub communication: bool,
     /// Number of executions.
     pub count: usize,

@@ -197,7 +197,7 @@ mod tests {
         ] {
             assert_eq!(bytes(name, &[&[4, 8]], None), 0, "{name}");
         }
-        // A function of this name that returns a tensor may well copy.
+        // A function of this name that returns a tensor may copy it.
         assert_eq!(bytes("transpose", &[&[4, 8]], Some(&[8, 4])), 64);
         assert_eq!(bytes("aten::transpose", &[&[4, 8]], Some(&[8, 4])), 0);
         assert_eq!(bytes("aten::sum", &[&[4, 8]], None), 32);

@@ -157,7 +157,7 @@ fn running(view: &EntryView<'_>) -> Intervals {
         .collect();
     let whole: Intervals = [(start, end)].into_iter().collect();
     let listed = whole.difference(&suspended);
-    // The rest of the suspended time, from the end on.
+    // The rest of the suspended time is assumed to be at the end of the op.
     let mut left = listed.length().saturating_sub(active_ns(view));
     let mut kept: Vec<(i64, i64)> = listed.as_slice().to_vec();
     while let Some((from, to)) = kept.pop() {

@@ -1,4 +1,4 @@
-//! FLOP/s of each op against the peak that its arithmetic intensity allows.
+//! FLOP/s of each op, compared with the peak that its arithmetic intensity allows.
 
 use super::machine_peaks::MachinePeaks;
 use super::op_row::OpRow;
@@ -70,7 +70,7 @@ pub fn roofline(rows: &[OpRow], peaks: &MachinePeaks) -> Vec<RooflinePoint> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// True if a row's work is its own rather than that of ops inside it.
+/// True if the work of a row is done by the op itself and not by ops inside it.
 fn does_the_work(row: &OpRow) -> bool {
     match row.device_ns() {
         Some(_) => row.accelerator || row.device_self_ns > row.device_total_ns / 2,

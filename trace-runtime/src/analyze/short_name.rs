@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 pub struct ShortNames(HashMap<String, String>);
 
 impl ShortNames {
-    /// The short forms of these names; a name may come more than once.
+    /// The short forms of these names; a name may occur more than once.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> ShortNames {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let mut short: HashMap<String, String> = HashMap::new();

@@ -146,7 +146,7 @@ fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Ve
         }
         let own = exporter.events_of(trace, &view);
         if events + own > limit && index > from {
-            // A cut through an op is better than many short parts.
+            // Cutting an op in two is better than many short parts.
             let (cut, before_cut) = if quiet > from && before_quiet > limit / 2 {
                 (quiet, before_quiet)
             } else {

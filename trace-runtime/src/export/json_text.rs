@@ -62,7 +62,7 @@ pub(super) fn number<W: Write>(out: &mut W, number: u64) -> io::Result<()> {
     out.write_all(itoa::Buffer::new().format(number).as_bytes())
 }
 
-/// Nanoseconds as microseconds with three decimals: exact, where a float would round.
+/// Nanoseconds as microseconds with three decimals: exact, unlike a float, which would round.
 pub(super) fn microseconds<W: Write>(out: &mut W, ns: u64) -> io::Result<()> {
     number(out, ns / 1000)?;
     let digit = |unit| b'0' + (ns / unit % 10) as u8;

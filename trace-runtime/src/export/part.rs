@@ -12,7 +12,7 @@ pub(super) struct TracePart<'a> {
     trace: &'a dyn TraceView,
     picked: Picked,
     rest: Rest<'a>,
-    /// The numbers of its runtime calls in the whole, in ascending order.
+    /// The numbers that its runtime calls have in the whole trace, in ascending order.
     calls: Vec<u32>,
     steps: Vec<TraceStep>,
 }
@@ -75,7 +75,7 @@ impl<'a> TracePart<'a> {
         }
     }
 
-    /// The number of a call in this part, from its number in the whole.
+    /// The number of a call in this part, for its number in the whole trace.
     fn call(&self, number: usize) -> Option<usize> {
         self.calls.binary_search(&u32::try_from(number).ok()?).ok()
     }

@@ -390,7 +390,7 @@ pub(super) fn ticks(start_ns: Option<i64>) -> u64 {
     })
 }
 
-/// A step as a row stores it; a step that does not fit goes to the extra.
+/// A step in the form in which a row stores it. A step that does not fit is stored in the extra.
 pub(super) fn row_step(step: Option<usize>, extra: &mut Option<usize>) -> u32 {
     match step.map(u32::try_from) {
         Some(Ok(step)) if step != NO_PARENT => step,

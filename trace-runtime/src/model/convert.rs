@@ -12,7 +12,7 @@ use super::wire::metadata::{MEMORY_EVENTS, RUNTIME_CALLS};
 use super::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
 use std::collections::HashMap;
 
-/// Fails only above 4 billion entries or 16 million distinct signatures.
+/// Fails only if there are more than 4 billion entries or 16 million distinct signatures.
 impl TryFrom<&RecordedExecutionTrace> for TraceStore {
     type Error = TraceError;
 

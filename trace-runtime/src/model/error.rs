@@ -96,8 +96,8 @@ impl TraceError {
         }
     }
 
-    /// An error of this kind with this message, for programs that read or write traces
-    /// themselves. The message is lower-case: the fact, then the way out.
+    /// An error of this kind with this message, for programs that read or write traces themselves. The message is
+    /// lower-case: first the fact, then what to do.
     pub fn new(kind: TraceErrorKind, message: impl Into<String>) -> TraceError {
         TraceError {
             path: None,

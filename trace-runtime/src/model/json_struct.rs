@@ -267,7 +267,7 @@ impl<A: OnWire, B: OnWire> OnWire for (A, B) {
     }
 }
 
-/// Written in the order of the keys: the same trace gives the same bytes.
+/// Written in the order of the keys, so that the same trace gives the same bytes.
 impl OnWire for HashMap<String, String> {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sorted: BTreeMap<_, _> = self.iter().collect();

@@ -48,7 +48,7 @@ impl ClockMap {
         }
     }
 
-    /// The common time of a time of the trace. Keeps the order of times.
+    /// Converts a time of the trace to the common clock. The order of times is kept.
     pub(crate) fn at(&self, ns: i64) -> i64 {
         let shifted = ns.saturating_add(self.offset_ns);
         if self.drift == 0.0 {

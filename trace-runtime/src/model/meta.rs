@@ -144,7 +144,7 @@ pub(crate) struct MetaTable {
     texts: Vec<Arc<str>>,
     /// Empty once the store is finished, because nothing is added to it.
     numbers: FastMap<Arc<str>, u32>,
-    /// Distinct lists of keys and values: the ranks of a collective call have the same one.
+    /// Distinct lists of keys and values: the ranks of a collective call share one list.
     lists: Vec<Arc<[(u32, u32)]>>,
     /// Empty once the store is finished.
     list_numbers: FastMap<Arc<[(u32, u32)]>, u32>,

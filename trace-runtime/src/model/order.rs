@@ -1,4 +1,4 @@
-//! Total orders for numbers that may be NaN, and the few largest of many.
+//! Total orders for numbers that may be NaN, and a selection of the largest items.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -35,7 +35,7 @@ pub struct NewRow {
 }
 
 impl NewRow {
-    /// A row with an op, a thread, a start and a duration in nanoseconds; it has no parent and ended well.
+    /// A row with an op, a thread, a start and a duration in nanoseconds; it has no parent, and its outcome is `ok`.
     pub fn new(
         signature: SignatureIndex,
         thread: ThreadIndex,

@@ -117,7 +117,7 @@ impl TraceStore {
         self.steps = steps;
     }
 
-    /// A time of the trace's clock in nanoseconds since it began.
+    /// Converts ticks of the trace's clock to nanoseconds since the trace began.
     pub(crate) fn ns_of(&self, ticks: u64) -> i64 {
         self.scale.ns(ticks)
     }

@@ -1,7 +1,7 @@
 //! Adds the events of a part of a file to those of the text before it.
 //!
 //! Ops, places and lanes are numbered in the order of their first use. A part has separate numbers, in the same order,
-//! so going through them in order gives the numbers that reading the whole text in order would have given.
+//! so appending the parts in order gives the same numbers as reading the whole text.
 
 use super::collector::{Collector, EventRow, MemoryChange, SyncRow};
 use super::event::{Event, Field};

@@ -87,7 +87,7 @@ mod portable {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const REST: u64 = !HIGH;
 
-    /// The high bit of every byte that is zero, exactly: no carry leaves its byte.
+    /// The high bit of every byte that is zero. It is exact, because no carry crosses a byte.
     fn zeros(word: u64) -> u64 {
         !(((word & REST) + REST) | word | REST)
     }

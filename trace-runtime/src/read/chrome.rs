@@ -133,7 +133,7 @@ fn collect(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Closed,
-    /// The file ended first.
+    /// The file ended before the array did.
     Missing,
     /// The requested number of events was read.
     Paused,

@@ -368,7 +368,7 @@ impl Collector {
             chrome::PROCESS_NAME => self
                 .places
                 .name_process(event[Field::Pid], event[Field::GivenName]),
-            // Only for the order and labels of rows in a viewer.
+            // These events only set the order and labels of rows in a viewer.
             b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
             _ => self.left_out.count("metadata events"),
         }

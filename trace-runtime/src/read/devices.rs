@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 /// The names of the devices of a trace.
 ///
 /// Profilers number devices and leave the family to the reader. For `ROCm` they even number one GPU in two ways:
-/// kernels have the number of the agent, which counts the processors too, and memory events have the number of the GPU.
+/// kernels have the number of the agent, which also counts processors, and memory events have the number of the GPU.
 #[derive(Debug)]
 pub(super) struct Devices {
     /// The family of devices that have only a number.

@@ -157,7 +157,8 @@ impl Keys {
         }
     }
 
-    /// Moves a phrase up in the order of attempts, but not before a longer one that begins with it.
+    /// Moves a phrase forward in the order in which phrases are tried, but not before a longer phrase that begins with
+    /// it.
     fn prefer(&mut self, last: PhraseId, order: usize) {
         let next = &self.known[last as usize].next;
         let [earlier, guess] = [order - 1, order].map(|order| &self.known[next[order].id as usize]);
@@ -349,7 +350,7 @@ impl Phrase {
 
     /// Replaces the least frequent value by this one.
     fn remember(&mut self, text: &[u8], value: &[u8]) {
-        // A string ends before its quote, everything else with its text.
+        // The value of a string ends before the closing quote; other values end with their text.
         let quoted = !self.field.is_whole() && text.ends_with(b"\"");
         let Some(seen) = self.watched().iter_mut().min_by_key(|seen| seen.times) else {
             return;

@@ -59,8 +59,8 @@ impl Micros {
         Micros::new(negative, whole, parts)
     }
 
-    /// The end of an interval. Both ends are cut off at whole nanoseconds, so intervals that nest in the
-    /// text nest here.
+    /// The end of an interval. Both ends are rounded down to whole nanoseconds, so intervals that nest in the text also
+    /// nest here.
     pub(super) fn end(self, duration: Micros) -> Option<i64> {
         let carry = i64::from(self.ps + duration.ps >= 1000);
         self.ns.checked_add(duration.ns)?.checked_add(carry)
@@ -98,7 +98,7 @@ impl Micros {
         if !all().all(|byte| byte.is_ascii_digit()) || all().next().is_none() {
             return None;
         }
-        // The value in millionths of a microsecond has its point six places further right.
+        // In picoseconds, the decimal point is six places further to the right.
         let places = i64::from(exponent) + whole.len() as i64 + 6;
         let mut value = 0_u128;
         for place in 0..places.clamp(0, 400) {

@@ -192,8 +192,8 @@ impl OwnTrace {
         Ok(())
     }
 
-    /// Keeps the first error of the store, for [`finish`](Self::finish): a full store is not a fault in
-    /// the text.
+    /// Keeps the first error of the store, for [`finish`](Self::finish): an error of the store is not a fault in the
+    /// text.
     fn note(&mut self, pushed: Result<(), TraceError>) {
         if let Err(error) = pushed {
             self.failed.get_or_insert(error);

@@ -31,7 +31,7 @@ pub(super) struct OwnArgs<'a> {
     pub(super) input_types: Raw<'a>,
     pub(super) output_dims: Raw<'a>,
     pub(super) output_types: Raw<'a>,
-    /// `Some` of an empty text for a device whose name is empty.
+    /// `Some` with an empty text if the name of the device is empty.
     pub(super) device: Option<Raw<'a>>,
     pub(super) kind: Raw<'a>,
     pub(super) label: Raw<'a>,

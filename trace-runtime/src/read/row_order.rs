@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 /// Bits of a start that one pass sorts by.
 const DIGIT: u32 = 11;
-/// With more passes, or fewer rows, comparing them is faster.
+/// If more passes were needed, or there are few rows, a sort by comparison is faster.
 const MOST_DIGITS: u32 = 4;
 const FEWEST_ROWS: usize = 2048;
 

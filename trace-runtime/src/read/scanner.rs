@@ -72,7 +72,7 @@ impl<'a> Raw<'a> {
         String::from_utf8_lossy(self.0)
     }
 
-    /// A whole number, however it is written: `7`, `"7"`, `7.0`.
+    /// A whole number in any form: `7`, `"7"`, `7.0`.
     #[inline]
     pub(super) fn number<T: TryFrom<i128>>(self) -> Option<T> {
         // Nearly all are digits that fit.
@@ -123,7 +123,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// The next byte that is not white space, without taking it.
+    /// The next byte that is not white space. It is not consumed.
     #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -277,7 +277,7 @@ impl<'a> Scanner<'a> {
         Ok(Members { first: true })
     }
 
-    /// The next key of an object, whose value must then be taken.
+    /// The next key of an object. The caller must then read its value.
     #[inline]
     pub(super) fn next_key(&mut self, members: &mut Members) -> Result<Option<Raw<'a>>, Fault> {
         if self.take(b'}') {
@@ -367,7 +367,7 @@ pub(super) fn tail(text: &[u8]) -> u64 {
         .map_or(0, |tail| u64::from_le_bytes(*tail))
 }
 
-/// One bit for each open bracket: set for an object. Past 64 levels the kind is not checked.
+/// One bit for each open bracket: set for an object. Below 64 levels, the kind is not checked.
 #[derive(Default)]
 struct OpenBrackets {
     depth: u64,

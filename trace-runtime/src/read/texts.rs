@@ -120,7 +120,7 @@ impl Texts {
         id
     }
 
-    /// Puts a text into the first free slot from its hash on.
+    /// Puts a text into the first free slot, beginning at its hash.
     fn place(&mut self, id: u32) {
         let last = self.slots.len() - 1;
         let mut slot = self.known[id as usize].1 as usize & last;

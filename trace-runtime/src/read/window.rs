@@ -9,7 +9,7 @@ use memchr::{memchr, memchr2, memmem};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-/// The size of a window at first, in bytes. It grows for a piece that does not fit.
+/// The size of a window at first, in bytes. It grows if a piece does not fit.
 const SIZE: usize = 1 << 18;
 /// The longest event, or value of the top-level object, in bytes. Without a limit a small compressed file
 /// could fill the memory.

@@ -126,7 +126,7 @@ impl TraceRecorder {
         finish(self.recorder)
     }
 
-    /// The recorder, for a change. Invalidates the trace of [`current_trace`](Self::current_trace).
+    /// The recorder, for changes. Invalidates the trace of [`current_trace`](Self::current_trace).
     fn changing(&mut self) -> &mut Recorder {
         self.live.invalidate();
         &mut self.recorder

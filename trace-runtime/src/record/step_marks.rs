@@ -28,8 +28,8 @@ impl StepMarks {
         self.began = now;
     }
 
-    /// A step ends and the next one begins. `kept` is false for steps whose ops are not recorded. Returns the step's
-    /// number and its ends if it is kept.
+    /// A step ends and the next one begins. `kept` is false for steps whose ops are not recorded. Returns the number of
+    /// the step and its start and end, if it is kept.
     pub(super) fn end(&mut self, now: u64, kept: bool) -> Option<(u64, u64, u64)> {
         let (number, start) = (self.next, self.began);
         self.next += 1;

@@ -23,7 +23,7 @@ json_struct!(OpFilter {
 });
 
 impl OpFilter {
-    /// The whole of the shares: the self time of all ops on accelerators, or of all ops on the host.
+    /// The time that shares refer to: the self time of all ops on accelerators, or of all ops on the host.
     pub(super) fn whole_ns(&self, accelerator: bool) -> u64 {
         if accelerator {
             self.device_self_ns

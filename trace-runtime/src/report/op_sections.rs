@@ -239,7 +239,7 @@ fn location(locations: &[String]) -> String {
     }
 }
 
-/// A time of an op with async executions that were suspended; empty for other ops.
+/// A time as text, for an op with async executions that were suspended; empty for other ops.
 fn awaited(row: &OpRow, ns: u64) -> String {
     if row.suspended_ns == 0 {
         return String::new();

@@ -22,7 +22,7 @@ pub(crate) enum SortBy {
 }
 
 impl SortBy {
-    /// In the order of the columns, from the second one on; the first one is last.
+    /// In the order of the columns, beginning with the second; the first column is last.
     const ALL: [SortBy; 10] = [
         SortBy::Busy,
         SortBy::CallsPerSecond,

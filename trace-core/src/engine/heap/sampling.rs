@@ -109,7 +109,7 @@ mod tests {
         const EVERY: u64 = 4096;
         let mut random = Random::new(7);
         for bytes in [16, 500, 4096, 6000, 100_000] {
-            // As many blocks as give some 20,000 samples: a standard error of at most 0.7 %.
+            // Enough blocks for about 20,000 samples, which give a standard error of at most 0.7 %.
             let probability = 1.0 - (-(bytes as f64) / EVERY as f64).exp();
             let blocks = (20_000.0 / probability) as u64;
             let weight = Weight::new(bytes, EVERY);

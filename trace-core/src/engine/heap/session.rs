@@ -37,7 +37,7 @@ pub(super) struct Slot {
     /// The recording that the counters belong to.
     number: AtomicU32,
     pub(super) counters: Counters,
-    /// Counts the ops of all threads that used the slot, so that a block's op is known by slot and this number.
+    /// Counts the ops of all threads that used the slot, so that the slot and this number identify the op of a block.
     pub(super) next_op: AtomicU32,
     session: Mutex<Option<Arc<HeapSession>>>,
     /// Blocks that could not be recorded: there is no memory for their owner, or no room for their address.
@@ -95,7 +95,7 @@ pub(super) fn slot_for(thread: u64) -> Option<&'static Slot> {
         return None;
     }
     let mut slots = lock(&SLOTS);
-    // The first one is shared by threads without a slot.
+    // The first slot is shared by threads that have none.
     let is_free = |slot: &&&'static Slot| {
         slot.is_taken
             .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed)

@@ -46,7 +46,7 @@ impl ThreadHeap {
         self.count_allocation(Weight::exact(bytes));
     }
 
-    /// Records a block if there is a sample point in it. What the tracer allocates is not recorded.
+    /// Records a block if there is a sample point in it. Memory that the tracer allocates is not recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn sample(&self, address: usize, bytes: u64) {

@@ -42,7 +42,8 @@ impl Drop for Exit {
 /// The heap as one thread sees it. The first cache line is all that the short path of an allocation uses.
 #[repr(C, align(64))]
 pub(super) struct ThreadHeap {
-    /// The value of [`ON`] for which the short path may be taken; 0 if it must not. Always 0 in a sampled recording.
+    /// The value of [`ON`] for which the short path may be taken; 0 if it may not be taken. Always 0 in a sampled
+    /// recording.
     ready: Cell<u32>,
     /// The mark of the recorder's open ops when `owner` was chosen.
     pub(super) mark: Cell<Mark>,
@@ -361,7 +362,8 @@ impl ThreadHeap {
         }
     }
 
-    /// Counts a block towards the next sample point. False if the point is in it, or the thread has yet to join.
+    /// Counts a block towards the next sample point. False if the point is in the block, or the thread has not joined
+    /// yet.
     #[inline]
     fn passes_by(&self, on: u32, bytes: u64) -> bool {
         let left = self.until_sample.get().wrapping_sub(bytes as i64);

@@ -361,7 +361,7 @@ impl Recorder {
         let words = self.words_of(index);
         self.sink.resume(words);
         if index < self.open.len() {
-            // It ends before the ops inside it, whose words are above.
+            // The op ends before the ops inside it, whose words are above its own words.
             let words = self.sink.take_words();
             self.sink.set_top(self.words_below(NO_PARENT));
             self.sink.restore(&words);

@@ -243,7 +243,7 @@ enum Flow {
     Async,
     /// When the future that the function returns is first polled.
     Deferred,
-    /// Now or at the first poll, as the variable `flow` decides.
+    /// Now or at the first poll; the variable `flow` decides it.
     ByType,
 }
 

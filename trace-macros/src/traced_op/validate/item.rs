@@ -220,7 +220,7 @@ impl Member {
     }
 }
 
-/// `#![attr]` as `#[attr]`: an inner attribute cannot be in front of the item.
+/// `#![attr]` as `#[attr]`: an inner attribute cannot be before the item.
 pub(crate) fn outer(mut attr: Attribute) -> Attribute {
     attr.style = syn::AttrStyle::Outer;
     attr

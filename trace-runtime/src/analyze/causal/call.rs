@@ -6,8 +6,8 @@ use crate::analyze::forest::NONE;
 use crate::model::TraceView;
 use std::collections::HashMap;
 
-/// One runtime call. A trace has about one for every two entries, so this is 32 bytes and not a
-/// [`RuntimeCall`](crate::model::RuntimeCall) of 120.
+/// One runtime call. A trace has about one for every two entries, so this type takes 32 bytes; a
+/// [`RuntimeCall`](crate::model::RuntimeCall) takes 120.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub(super) start: i64,

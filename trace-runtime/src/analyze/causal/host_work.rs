@@ -78,7 +78,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             .map(|(_, pieces)| pieces.iter().filter(|piece| self.is_host_work(piece)))
             .collect();
         let count = lanes.len();
-        // The next piece of each lane, the earliest on top.
+        // A heap of the next piece of each lane. The earliest is on top.
         let mut next: BinaryHeap<Reverse<(i64, i64, u32, usize)>> = BinaryHeap::new();
         let mut advance = |lane: usize, next: &mut BinaryHeap<_>| {
             if let Some(piece) = lanes[lane].next() {
@@ -114,7 +114,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
     }
 
-    /// False for waiting, for time outside ops, and for ops of a device that a host thread shows.
+    /// False for waiting, for time outside ops, and for work of a device that is recorded on a host thread.
     fn is_host_work(&self, piece: &Piece) -> bool {
         piece.is_work()
             && match Node::of(piece.node, self.trace.entry_count()) {

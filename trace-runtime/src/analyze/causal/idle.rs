@@ -28,7 +28,7 @@ pub enum IdleClass {
     OtherStream,
     /// The work waited for communication, or the host communicated before it launched.
     Communication,
-    /// The device waited for a rank that came late to a collective.
+    /// The device waited for a rank that arrived late at a collective.
     SlowerRank,
     /// The trace does not have the launch of the work.
     Unknown,
@@ -152,8 +152,8 @@ pub(crate) struct IdleTimes {
 }
 
 impl IdleTimes {
-    /// The times at which it was idle although work had been launched. The host caused all other idle time, including that
-    /// before the first work and after the last.
+    /// The times at which it was idle although work had been launched. All other idle time is caused by the host,
+    /// including the time before the first work and after the last.
     pub(crate) fn launched(&self) -> Intervals {
         let others = self.by_class.iter();
         others

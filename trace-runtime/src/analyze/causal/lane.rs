@@ -1,4 +1,4 @@
-//! Lanes: host threads, streams of devices and async tasks. A lane does one thing after another.
+//! Lanes: host threads, streams of devices and async tasks. A lane does one thing at a time.
 
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;

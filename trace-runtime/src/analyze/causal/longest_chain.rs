@@ -23,7 +23,8 @@ impl Link {
     }
 }
 
-/// The links of the longest chain, in the order of time. Of equally long chains the one that was found first wins.
+/// The links of the longest chain, in the order of time. If several chains are equally long, the one that was found
+/// first is returned.
 pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -> Vec<Link> {
     let mut walk = Walk {
         pieces,
@@ -40,8 +41,8 @@ pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -
     walk.links(best.1)
 }
 
-/// The longest chain that reaches a lane at a moment: the work of the lane since the start of its segment, and before
-/// that the chain that arrived there.
+/// The longest chain that reaches a lane at a moment. It consists of the work of the lane since the start of its
+/// segment, and of the chain that arrived at that start.
 #[derive(Debug, Clone, Copy)]
 struct Chain {
     ns: u64,

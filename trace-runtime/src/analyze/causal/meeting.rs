@@ -18,7 +18,7 @@ type Halves = Vec<(Option<u64>, u32)>;
 /// The class of a meeting: which ranks wait for which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analyze) enum MeetingClass {
-    /// Everyone waits for the last one to arrive: a barrier.
+    /// All ranks wait for the last one to arrive: a barrier.
     Barrier,
     /// The same, with data: all-reduce, all-gather, all-to-all, reduce-scatter.
     AllToAll,
@@ -73,7 +73,7 @@ impl Meetings {
         found
     }
 
-    /// The same without the use of times, for ranks whose clocks are not aligned yet.
+    /// The same without using times, for ranks whose clocks are not aligned yet.
     pub(in crate::analyze) fn by_order<T: TraceView + ?Sized>(trace: &T) -> Meetings {
         let mut found = Meetings::default();
         let parts = participants(trace);
@@ -326,7 +326,7 @@ struct Half<'a> {
     group: &'a str,
     tag: &'a str,
     sequence: Option<u64>,
-    /// The name of the op without the part that names the side; only if there is no peer.
+    /// The name of the op without the part that names the side. Only used if the peer is not known.
     channel: String,
 }
 

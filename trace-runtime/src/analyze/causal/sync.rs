@@ -20,13 +20,13 @@ pub(super) enum CallKind {
     StreamSync,
     /// A stream waits for an event; the caller does not.
     StreamWait,
-    /// A copy, which the caller waits for if it ended before the call did.
+    /// A copy. The caller waits for it if the copy ended before the call.
     Copy,
     Other,
 }
 
 impl CallKind {
-    /// By the function's name, which CUDA, HIP and other runtimes form in the same way.
+    /// Recognises the effect by the name of the function. CUDA, HIP and other runtimes use similar names.
     pub(super) fn of(name: &str) -> CallKind {
         let name = name.to_ascii_lowercase();
         let has = |part: &str| name.contains(part);
@@ -150,7 +150,7 @@ impl Syncs<'_, '_> {
         }
     }
 
-    /// The caller waits for the work that had been launched and was not done.
+    /// The caller waits for the work that had been launched and had not ended.
     fn sync(&mut self, number: usize, call: &RuntimeCall<'_>, host: u32) {
         let (start, end) = (call.start_ns, call.end_ns());
         let all = self.calls.all[number].kind == CallKind::DeviceSync;
@@ -192,7 +192,7 @@ impl Syncs<'_, '_> {
         }
         let Some((lane, done)) = last else { return };
         if !all && named.is_none() {
-            // The stream is not recorded; the one that was done last ended the wait.
+            // The stream is not recorded. The stream whose work ended last is assumed to have ended the wait.
             self.found.edge(lane, done, host, end);
         }
         self.wait(host, (start, end), lane);

@@ -34,7 +34,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         order.sort_by_key(|&wait| self.waits[self.rank_waits[wait as usize].wait as usize].end);
         let last_met = LastMet::of(self);
         let mut causes: Vec<Vec<Cause>> = vec![Vec::new(); self.rank_waits.len()];
-        // The waits of the model are numbered differently: those between ranks come last.
+        // The waits of the model have other numbers: waits between ranks are the last of them.
         let first = self.rank_waits.first().map_or(NONE, |wait| wait.wait);
         // The maps are used again for each wait.
         let mut late_profile = (None, FastMap::default());

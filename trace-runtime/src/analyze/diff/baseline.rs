@@ -40,7 +40,7 @@ struct BaselineRow {
     op: usize,
     shapes: Vec<Vec<usize>>,
     accelerator: bool,
-    /// The run that `exact` is of: the first one that has the row.
+    /// The run that `exact` belongs to: the first run that has the row.
     run: usize,
     exact: Vec<u64>,
     /// The other runs in order, as thousandths of `exact`; empty for a run that does not have the row.

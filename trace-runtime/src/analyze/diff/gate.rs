@@ -58,7 +58,7 @@ impl Gate {
     }
 }
 
-/// An op, or the total, that got too slow for a [`Gate`].
+/// An op, or the total, that is too slow for a [`Gate`].
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct GateFailure {

@@ -146,7 +146,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// A metric in each run, per unit if it adds up; `None` in a run that does not have the item.
+    /// A metric in each run, per unit if it is a sum; `None` in a run that does not have the item.
     pub(super) fn values(&self, metric: Metric) -> impl Iterator<Item = Option<f64>> {
         self.runs.iter().map(move |figures| {
             figures.map(|of| match metric {
@@ -167,7 +167,7 @@ impl<'a> Item<'a> {
             .collect()
     }
 
-    /// The logarithm of a typical call over a quiet one, in the median run: 0 if all calls take equally long.
+    /// The logarithm of a typical call divided by a quiet call, in the median run. 0 if all calls take equally long.
     pub(super) fn unevenness(&self) -> f64 {
         let runs = self.runs.iter().flatten();
         let ratios = runs.filter(|of| of.quiet > 0.0);

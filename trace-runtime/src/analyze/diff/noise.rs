@@ -71,7 +71,7 @@ const FAR_APART: f64 = 3.0;
 /// The fastest half of the runs differ less from each other than runs do. For variation that is normally distributed,
 /// the error of their mean is 1.15 (3 runs) to 1.35 (40 runs) times the value that their differences suggest.
 const SELECTION: f64 = 1.3;
-/// If the quiet calls of an op are a mixture of short and long ones, the op varies between runs as the mixture does,
+/// If the quiet calls of an op are a mixture of short and long ones, the op varies between runs as much as the mixture,
 /// even if two runs happen to agree. So the standard deviation between runs is at least this share of the unevenness.
 const UNEVEN_SHARE: f64 = 0.1;
 /// The smallest standard deviation of the total of a run: five runs may agree by chance.
@@ -100,7 +100,7 @@ impl Runs {
         self.before.min(self.after) >= ENOUGH_RUNS
     }
 
-    /// The variance of one run, as the quiet runs show it.
+    /// The variance of one run, estimated from the quiet runs.
     pub(super) fn variance(&self, series: &[f64]) -> f64 {
         let (before, after) = series.split_at(self.before);
         let squares = squares(&quiet_runs(before)) + squares(&quiet_runs(after));
@@ -146,7 +146,7 @@ impl Runs {
     }
 }
 
-/// The number of runs of a side that its level comes from: half of them, rounded up.
+/// The number of runs that the level of a side is computed from: half of them, rounded up.
 fn kept(runs: usize) -> usize {
     runs.div_ceil(2)
 }
@@ -211,8 +211,8 @@ impl Noise {
         }
     }
 
-    /// Tests the change of one item; `common` is the part of it that all items share. `uneven` is the logarithm of
-    /// the median call over the quiet call: 0 if all calls take equally long.
+    /// Tests the change of one item; `common` is the part of it that all items share. `uneven` is the logarithm of the
+    /// median call divided by the quiet call: 0 if all calls take equally long.
     pub(super) fn test(&self, series: &[f64], change: f64, common: f64, uneven: f64) -> Tested {
         let runs = &self.runs;
         let seen = runs.freedom() as f64;

@@ -180,7 +180,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl Evidence {
-    /// True if it is about the time that an op adds to the total, rather than about single calls.
+    /// True if the metric measures the time that an op adds to the total, and not single calls.
     fn is_of_total(&self) -> bool {
         [Metric::Time, Metric::Quiet, Metric::Calls]
             .iter()

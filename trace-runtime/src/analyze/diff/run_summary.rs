@@ -36,7 +36,8 @@ pub struct RowFigures {
     pub self_ns: u64,
     /// A quiet call: the mean of the faster half of the calls. Interference from other programs only adds time, so this
     /// shows the speed of the code even on a busy machine. A mean rather than a percentile, because the calls of some
-    /// ops are a mixture of short and long ones, and a percentile between the two jumps with the mixture.
+    /// ops are a mixture of short and long ones, and a percentile that is between the two changes abruptly with the
+    /// mixture.
     pub quiet_ns: u64,
     /// The median call.
     pub p50_ns: u64,
@@ -216,7 +217,7 @@ fn spread(calls: &[u64], sum: u64) -> u64 {
             (of_block - mean * calls.len() as f64).powi(2)
         })
         .sum();
-    // Fewer blocks have a heavier tail than the nine degrees of freedom that the test assumes.
+    // The test assumes nine degrees of freedom. With fewer blocks, the tail of the distribution is heavier.
     let tail = |freedom: usize| critical(0.005, freedom as f64);
     let heavier = tail(blocks - 1) / tail(BLOCKS - 1);
     (heavier * (squares * blocks as f64 / (blocks - 1) as f64).sqrt()).round() as u64

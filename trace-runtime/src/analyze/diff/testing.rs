@@ -11,11 +11,11 @@ use super::verdict::Verdict;
 
 /// The probability that the total is called slower or faster without a cause.
 pub(super) const TOTAL_LEVEL: f64 = 0.01;
-/// The same for any op by its calls or its quiet time.
+/// The same for the calls and the quiet times of all ops together.
 pub(super) const QUIET_LEVEL: f64 = 0.05;
-/// The same for any op by its self time.
+/// The same for the self times of all ops together.
 pub(super) const TIME_LEVEL: f64 = 0.01;
-/// The same for the median, the tail or the longest call of any op.
+/// The same for the median, the tail and the longest call of all ops together.
 pub(super) const CALL_LEVEL: f64 = 0.005;
 
 /// With fewer calls in a run, a quiet call may be an interrupted one.

@@ -8,8 +8,9 @@ pub const OUTSIDE: &str = "(outside of any op)";
 /// The name of the row with the time that self times count more than once, because ops ran at the same time on
 /// several threads or devices. Its times are below zero.
 pub const OVERLAP: &str = "(ops at the same time)";
-/// The name of the row with the time beyond two median calls of those ops whose typical calls changed in one direction
-/// while their long calls, which other programs cause, changed in the other. Their own rows do not have that time.
+/// The name of the row for long calls. Other programs may cause long calls, so the long calls of an op may change in
+/// one direction while its typical calls change in the other. For such ops, the time beyond two median calls is in this
+/// row and not in their own.
 pub const LONG_CALLS: &str = "(long calls)";
 
 /// The test of one metric.

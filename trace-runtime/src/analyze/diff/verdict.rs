@@ -16,11 +16,13 @@ pub enum Verdict {
     Noise,
     /// It takes longer, by more than the threshold and by more than chance explains.
     Slower,
-    /// It takes less time, by the same rule.
+    /// It takes less time, by more than the threshold and by more than chance explains.
     Faster,
-    /// It is called more often, by the same rule. A verdict on the number of calls only.
+    /// It is called more often, by more than the threshold and by more than chance explains. Only a verdict on the
+    /// number of calls.
     More,
-    /// It is called less often, by the same rule. A verdict on the number of calls only.
+    /// It is called less often, by more than the threshold and by more than chance explains. Only a verdict on the
+    /// number of calls.
     Fewer,
     /// Only the runs after the change have it.
     Added,

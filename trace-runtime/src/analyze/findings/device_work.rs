@@ -7,7 +7,7 @@ use super::host_op::{TIMES_MEDIAN, long_call_text};
 use crate::units::percent;
 use std::fmt::Write as _;
 
-/// Below this share of busy time, the run does not wait for the device.
+/// If the device is busy for a smaller share, the run does not wait for it.
 const LEAST_BUSY: f64 = 0.3;
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.05;

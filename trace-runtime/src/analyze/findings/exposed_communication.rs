@@ -128,7 +128,7 @@ impl Exposed {
     }
 }
 
-/// The collective that a name contains, as people write it.
+/// The collective that a name contains, in its usual spelling.
 fn collective_in(name: &str) -> Option<&'static str> {
     let names = [
         "AllReduce",

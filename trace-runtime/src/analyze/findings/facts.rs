@@ -55,8 +55,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) exposed: Exposed,
     /// Idle time of accelerators that began during a synchronisation, by host op; the mean over devices.
     pub(crate) run_dry: Vec<(String, u64)>,
-    /// Host ops by the time in which they were the most recent of their rank, longest first; the mean
-    /// over ranks.
+    /// Host ops, each with the time in which it was the op of its rank that began last; longest first, as the mean over
+    /// ranks.
     pub(crate) host_ops: Vec<(String, u64)>,
     /// Idle time of accelerators in which the host allocated or freed device memory, by runtime call; the mean over
     /// devices.

@@ -205,9 +205,9 @@ impl OnWire for FindingKind {
 
 /// A fact about a trace, with its cost.
 ///
-/// All findings of a trace have their cost as a share of the same whole, [`Findings::whole_ns`]. Where the cost of one
-/// is a part of the cost of another, [`within`](Self::within) names that other: a host op that keeps a device waiting is
-/// a part of that device's idle time.
+/// All findings of a trace have their cost as a share of the same whole, [`Findings::whole_ns`]. If the cost of one
+/// finding is a part of the cost of another, [`within`](Self::within) names the other one: a host op that keeps a
+/// device waiting is a part of that device's idle time.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Finding {
@@ -227,7 +227,8 @@ pub struct Finding {
     pub section: String,
     /// Advice: what to try first.
     pub advice: String,
-    /// The kind and the subject of the finding whose cost includes this one's, if there is one in the list.
+    /// The kind and the subject of the finding whose cost includes the cost of this one, if the list has such a
+    /// finding.
     pub within: Option<(FindingKind, String)>,
 }
 

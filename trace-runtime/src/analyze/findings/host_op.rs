@@ -16,7 +16,7 @@ const SHAPES: usize = 3;
 const MOST_OF_IT: f64 = 0.8;
 pub(super) const TIMES_MEDIAN: u64 = 20;
 
-/// What to try where one call of many takes nearly all of the time.
+/// The advice if one call of many takes nearly all of the time.
 pub(super) const ONCE: &str = "if the long call is the first use (initialisation, loading of libraries, compilation, \
      autotuning), do that before the part that is measured; else find out what else happened at that moment";
 

@@ -25,7 +25,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .map(Intervals::length)
         .saturating_sum();
     let in_ops = facts.host_ops.iter().map(|op| op.1).saturating_sum();
-    // The time of ops that only wait is not time outside ops.
+    // The time of ops that only wait does not count as time outside ops.
     let rows = || facts.tables.ops.iter();
     let waiting = rows().map(|row| row.waiting_ns).saturating_sum();
     let suspended = rows().map(|row| row.suspended_ns).max().unwrap_or(0);

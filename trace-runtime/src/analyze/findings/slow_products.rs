@@ -9,7 +9,7 @@ use crate::units::{percent, prose, rate};
 
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.03;
-/// A product that reaches this part of the best one's FLOP/s is not slow.
+/// A product is not slow if it reaches this share of the FLOP/s of the best product.
 const SLOW: f64 = 0.25;
 /// The rate of a product counts as possible on this machine if the product takes at least this share of the time.
 const MEASURE: f64 = 0.01;

@@ -54,14 +54,14 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// The straggler, if the others lose a noticeable part of the time to it.
+/// The straggler, if the others wait for it for a noticeable part of the time.
 pub(super) fn straggler(facts: &Facts<'_>) -> Option<Straggler> {
     let found = of_ranks(facts).or_else(|| of_devices(facts))?;
     (facts.share(found.cost_ns) >= LEAST).then_some(found)
 }
 
-/// The rank that caused more waiting than its peers; else the one that arrives last at collectives, if it is always the
-/// same.
+/// The rank that caused more waiting than its peers; otherwise the rank that arrives last at collectives, if that is
+/// always the same rank.
 fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
     let more = caused_more_than_peers(facts);
     let total = more.iter().map(|one| one.1).saturating_sum();
@@ -237,7 +237,7 @@ fn rank_name(facts: &Facts<'_>, rank: u32) -> String {
 struct LastToArrive {
     rank: u32,
     waited_ns: u64,
-    /// The mean wait of the others, and each of them.
+    /// The mean wait of the others; `others` has the wait of each.
     cost_ns: u64,
     others: Vec<(u32, u64)>,
 }

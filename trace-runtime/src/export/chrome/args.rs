@@ -91,7 +91,7 @@ impl Args {
         out.write_all(&shared.members).map(|()| shared.printable)
     }
 
-    /// True if the event has the times and the `meta` of the entry without loss.
+    /// True if the event can express the times and the `meta` of the entry without loss.
     fn is_exact(&self, at: Spot, view: &EntryView<'_>) -> bool {
         let place = at.place;
         let printable = |meta: (&str, &str)| is_printable(meta.0) && is_printable(meta.1);

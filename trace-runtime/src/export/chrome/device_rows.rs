@@ -19,7 +19,7 @@ pub(super) struct DeviceRows<'a> {
 }
 
 impl<'a> DeviceRows<'a> {
-    /// An entry began: its parent is no longer the innermost.
+    /// Called when an entry begins: its parent is then no longer the innermost.
     pub(super) fn begin<W: Write>(
         &mut self,
         events: &mut Events<W>,

@@ -401,7 +401,7 @@ fn write_origin<W: Write>(
     out.write_all(b"},\n")
 }
 
-/// The numbers of a device in torch: of its type, and among the devices of that type.
+/// The numbers of a device in torch: the number of its type, and its number among the devices of that type.
 fn torch_device(device: &str) -> (u32, i64) {
     let (family, number) = device.split_once(':').unwrap_or((device, ""));
     let kind = match family {

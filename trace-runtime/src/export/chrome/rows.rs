@@ -32,7 +32,7 @@ pub(super) struct Spot {
 pub(super) struct Rows<'a> {
     tracks: Tracks<ThreadKey>,
     threads: Vec<ViewerRow>,
-    /// A device has a row for each row of a thread that uses it, so that nothing overlaps on it.
+    /// A device has a row for each thread row that uses it, so that work on one row does not overlap.
     streams: HashMap<(ViewerRow, &'a str), Stream>,
     stream_count: HashMap<u32, u32>,
     /// By process: the row of its memory events.

@@ -11,7 +11,7 @@ use flate2::write::ZlibEncoder;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Effort of the compression. On 10^6 entries, 6 takes twice as long and saves 4 %.
+/// Effort of the compression. On 10^6 entries, level 6 takes twice as long and makes the page 4 % smaller.
 const LEVEL: u32 = 4;
 
 /// Facts and columns that are packed into a page.
@@ -52,7 +52,7 @@ impl Blob {
             values.map(|value| {
                 let difference = value.wrapping_sub(last) as i64;
                 last = value;
-                // The sign goes to the lowest bit, so that small differences are short either way.
+                // The sign goes to the lowest bit, so that small differences are short, whether positive or negative.
                 ((difference << 1) ^ (difference >> 63)) as u64
             }),
         );

@@ -62,7 +62,7 @@ fn report_of(part: &TracePart<'_>, peaks: Option<MachinePeaks>) -> Report {
     }
 }
 
-/// All steps; if there are too many, the slowest half and others that are spread evenly over the run.
+/// All steps. If there are too many: half of them are the slowest steps, and the others are spread evenly over the run.
 fn chosen(numbers: &BTreeSet<u64>, trace: &dyn TraceView) -> BTreeSet<u64> {
     if numbers.len() <= MOST_STEPS {
         return numbers.clone();

@@ -79,7 +79,7 @@ impl<W: Write> Pickle<W> {
         Ok(())
     }
 
-    /// A text that occurs often: a key, or one of few values.
+    /// A text that occurs often: a key, or a value of which there are few.
     pub(super) fn word(&mut self, word: &'static str) -> io::Result<()> {
         if let Some(&known) = self.keys.get(word) {
             return self.recall(known);

@@ -85,7 +85,7 @@ struct File {
 pub(super) struct Faults {
     /// The position at which the file ends, if that is too early.
     pub(super) truncated_at: Option<u64>,
-    /// The first position of each damaged part, and the one after it.
+    /// The first position of each damaged part, and the first position after it.
     pub(super) damaged: Vec<(u64, u64)>,
     /// Ops in records that are damaged or cut off.
     pub(super) lost_ops: u64,

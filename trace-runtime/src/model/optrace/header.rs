@@ -45,7 +45,7 @@ pub(crate) mod live {
 
 pub(crate) const RECORDING: u64 = 1;
 pub(crate) const FINISHED: u64 = 2;
-/// A copy of a part of a recording that continued.
+/// The file is a copy of a part of a recording that continued.
 pub(crate) const COPIED: u64 = 3;
 
 /// The part of the header that does not change.

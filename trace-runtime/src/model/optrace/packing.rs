@@ -62,7 +62,7 @@ pub(super) fn unpack(count: usize, mut bytes: &[u8]) -> Option<Vec<PackedRow>> {
     Some(rows)
 }
 
-/// The row that the next row is stored as a difference to.
+/// The previous row. The next row is stored as the difference to it.
 #[derive(Debug, Default)]
 struct Last {
     start: u64,

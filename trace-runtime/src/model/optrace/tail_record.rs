@@ -1,4 +1,4 @@
-//! Records of the tail: a header with a checksum, and a payload with another one.
+//! Records of the tail: a header with a checksum, and a payload with a separate checksum.
 
 use super::packing;
 use crate::model::chunk::PackedRow;

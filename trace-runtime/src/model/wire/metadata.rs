@@ -25,7 +25,7 @@ pub const OVERHEAD_NS: &str = "overhead_ns";
 pub const TRACING: &str = "tracing";
 /// The value of [`TRACING`] in the trace of a program that was built without the feature `enabled`.
 pub const COMPILED_OUT: &str = "compiled out";
-/// The error for which the output file of a session could not be written.
+/// The reason why the output file of a session could not be written.
 pub const WRITE_ERROR: &str = "write_error";
 /// The file that the trace of a session was written to, if another process had written the requested one.
 pub const WRITTEN_TO: &str = "written_to";
@@ -54,7 +54,7 @@ pub const CLOCK_DRIFT_PPB: &str = "clock.drift_ppb";
 pub const CLOCK_ERROR_NS: &str = "clock.error_ns";
 /// The method by which the clocks of merged traces were aligned.
 pub const MERGE_CLOCK: &str = "merge.clock";
-/// The steps that a trace was restricted to, and those that it had before.
+/// The steps that a trace was restricted to, and the steps that it had before.
 pub const SELECTED_STEPS: &str = "selected_steps";
 
 /// The first event of a trace of another profiler, in nanoseconds on the clock of its file.

@@ -60,8 +60,8 @@ impl Region for Mapping {
     }
 }
 
-/// Allocates the blocks of a file on the disk. If the disk is full when a hole in a file is written to, the process ends
-/// with SIGBUS.
+/// Allocates the blocks of a file on the disk. Without this, the process would end with SIGBUS if it writes to a part
+/// that is not allocated while the disk is full.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 fn reserve(file: &File, bytes: usize) -> io::Result<()> {
     let len = i64::try_from(bytes).map_err(io::Error::other)?;

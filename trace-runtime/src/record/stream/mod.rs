@@ -45,9 +45,9 @@ use trace_core::__engine::storage::Storage;
 pub(super) const DEFAULT_RING: usize = 64 << 20;
 /// The time that the writer sleeps when there is little to do.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The time in which at most one dump of a slow op is made.
+/// The shortest time between two dumps of slow ops.
 const BETWEEN_DUMPS: Duration = Duration::from_secs(1);
-/// The most threads whose open ops are kept.
+/// The largest number of threads whose open ops are kept.
 const SLOTS: u64 = 256;
 
 /// The settings of a recording into a ring.

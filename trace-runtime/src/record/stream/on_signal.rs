@@ -14,7 +14,7 @@ const STOP: u8 = 0;
 
 /// The end of the pipe that the handler writes to. It is made once and never closed.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
-/// The process whose session is to be written; 0 for none. A forked child has another number.
+/// The process whose session is written on a signal; 0 for none. A forked child has another number.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// The file is being written for this signal, or has been. It is written once: the handler that was there before may
 /// call this one.

@@ -45,7 +45,7 @@ pub(super) struct Ring {
 
 #[derive(Debug)]
 struct BlockLists {
-    /// The block on top was freed last: its pages are in the cache.
+    /// The block on top was freed last, so its pages are probably in the cache.
     free: Vec<u32>,
     /// In the order in which they were sealed.
     sealed: VecDeque<u32>,

@@ -16,7 +16,7 @@ pub(super) struct TableStream {
     position: u64,
     /// All words, for copies of the recording.
     history: Option<Vec<u64>>,
-    /// The words are in the ring too, for readers of its file.
+    /// True if the words are in the ring too, for readers of its file.
     is_in_ring: bool,
 }
 

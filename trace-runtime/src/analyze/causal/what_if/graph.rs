@@ -78,8 +78,8 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         (replay.with_unknown_waits(together), !unconnected.is_empty())
     }
 
-    /// Lanes of ranks that have a separate lane for communication, and nothing in the trace that connects their
-    /// lanes, by rank.
+    /// By rank: the lanes of ranks that have a separate lane for communication and whose lanes are not connected by
+    /// anything in the trace.
     fn unconnected_lanes(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut lanes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (number, lane) in (0..).zip(&self.lanes.all) {

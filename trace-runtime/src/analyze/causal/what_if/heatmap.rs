@@ -10,7 +10,7 @@ use crate::model::json_struct::json_struct;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// The most columns. In a longer loop, several steps share a column.
+/// The largest number of columns. In a longer loop, several steps share a column.
 const MOST_COLUMNS: usize = 512;
 
 /// Work of each rank in each step, as a multiple of the mean over ranks in that step. Communication does not count.

@@ -299,7 +299,7 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
     }
 }
 
-/// A moment after another one by a recorded time, times a factor.
+/// The moment that is a recorded time, multiplied by a factor, after `from`.
 fn later(from: i64, ns: i64, factor: f64) -> i64 {
     let ns = if factor == 1.0 {
         ns

@@ -30,11 +30,11 @@ pub struct Slowdown {
     pub recorded: JobTime,
     /// The time of the ideal job.
     pub ideal: JobTime,
-    /// By op type, most slowdown first; the largest only.
+    /// By op type, the largest slowdown first. Only the largest are listed.
     pub ops: Vec<SlowdownPart>,
-    /// By rank, most slowdown first; the largest only.
+    /// By rank, the largest slowdown first. Only the largest are listed.
     pub ranks: Vec<SlowdownPart>,
-    /// By pipeline stage, most slowdown first; empty if the trace does not name the stage of each rank.
+    /// By pipeline stage, the largest slowdown first. Empty if the trace does not name the stage of each rank.
     pub stages: Vec<SlowdownPart>,
     /// The cause in one line.
     pub cause: String,
@@ -51,10 +51,10 @@ json_struct!(Slowdown {
 pub struct SlowdownPart {
     /// The op, the rank or the stage.
     pub name: String,
-    /// The slowdown if only this part took its recorded time and all others the usual one.
+    /// The slowdown of the job if only this part took its recorded time, and all other parts the usual time.
     pub slowdown: f64,
-    /// The time that the job would save if only this part took the usual time; below 0 if it would lose some. A rank
-    /// is compared with the other ranks, an op and a stage with all calls.
+    /// The time that the job would save if only this part took the usual time; below 0 if the job would take longer. A
+    /// rank is compared with the other ranks, an op or a stage with all calls.
     pub cost_ns: i64,
     /// That time as a share of all that the ideal job saves.
     pub explained: f64,
@@ -148,7 +148,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
         excess
     }
 
-    /// Ops by the time above the usual one, most first.
+    /// The ops, sorted by their time above the usual time, most first.
     fn excess_ops(&self, excess: &Excess) -> Vec<String> {
         let mut by_op: BTreeMap<&str, f64> = BTreeMap::new();
         for (&entry, excess) in self.peers.example.iter().zip(&excess.of_groups) {
@@ -159,7 +159,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
         self.largest(ops.collect())
     }
 
-    /// Ranks by the time above the usual one, most first.
+    /// The ranks, sorted by their time above the usual time, most first.
     fn excess_ranks(&self, excess: &Excess) -> Vec<u32> {
         let ranks = self.peers.ranks.iter().zip(&excess.of_ranks);
         let ranks: Vec<(u32, f64)> = ranks
