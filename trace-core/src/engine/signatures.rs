@@ -249,7 +249,7 @@ fn device_of(words: &[usize]) -> Device {
         .unwrap_or_default()
 }
 
-/// Copies the words without the stated device, which becomes the device of the entry.
+/// Copies the words except the device from the options: that device is stored in the entry instead.
 fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
     for (header, dims) in Parts::new(words) {
         match header.role() {

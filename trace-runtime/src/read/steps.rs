@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The rows of a trace that mark its steps. They do not become entries.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// By op, the number of the step that it marks; `None` if its name has no number, so that its steps are counted.
+    /// By op, the number of the step that it marks; `None` if its name has no number: its steps are then counted.
     numbers: HashMap<u32, Option<u64>, FastHash>,
     /// The lane whose annotations are the steps, by rank.
     lanes: BTreeMap<Option<u32>, u32>,

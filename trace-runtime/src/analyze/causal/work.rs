@@ -47,7 +47,7 @@ pub(super) struct LaneWork {
     pub(super) works: Vec<Work>,
     /// Indices into `works` in the order of their launches.
     by_launch: Vec<u32>,
-    /// For each position of `by_launch`, the work that ends last among those up to it.
+    /// For each position of `by_launch`: of the works up to that position, the one that ends last.
     last_to_end: Vec<u32>,
 }
 

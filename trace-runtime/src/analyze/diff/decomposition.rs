@@ -43,7 +43,7 @@ impl Parts {
         }
     }
 
-    /// The parts of several rows together.
+    /// The sum of the parts of several rows.
     pub(super) fn sum<'a>(parts: impl IntoIterator<Item = &'a Parts>) -> Parts {
         parts.into_iter().fold(Parts::default(), |sum, part| Parts {
             before_ns: sum.before_ns.saturating_add(part.before_ns),

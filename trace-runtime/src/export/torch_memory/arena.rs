@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The first address. It is not 0, because some tools do not accept that as an address.
 pub(super) const START: u64 = 1 << 20;
 
-/// A first address and a length for every live block. Freed space is used again, the smallest gap that is large enough
-/// first.
+/// An address space with a place for every live block. A new block gets the smallest gap that is large enough.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     /// Gaps by address, with their length.

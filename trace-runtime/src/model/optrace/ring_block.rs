@@ -10,7 +10,7 @@ pub(crate) const BLOCK_ROWS: usize = 1024;
 pub(crate) const SLOT_BYTES: usize = 4096;
 /// The most open ops of a thread that are kept. Deeper ops are not kept.
 pub(crate) const SLOT_ROWS: usize = (SLOT_BYTES / 8 - HEADER_WORDS) / 3;
-/// Index of the header word with the position of the block's first table word in the stream of tables.
+/// Index of the header word that has the block's position in the stream of tables.
 pub(crate) const STREAM_POSITION: usize = 4;
 /// Words of tables in a block: all but the header and the trailer.
 pub(crate) const TABLE_WORDS: usize = BLOCK_WORDS - HEADER_WORDS - 1;
