@@ -651,7 +651,7 @@ if (process.env.SIZES) {
     const paint = await page.evaluate(() => performance.getEntriesByType("paint").find((one) => one.name === "first-contentful-paint")?.startTime);
     const marks = await page.evaluate(() => Object.fromEntries(performance.getEntriesByType("mark").map((one) => [one.name, Math.round(one.startTime)])));
     console.log(`     first paint after ${paint?.toFixed(0)} ms, findings ${marks["findings shown"]} ms, timeline ${marks["timeline read"]} ms`);
-    // Each step: the key is handled, and the frame is painted by the page and by the browser.
+    // The time of a step: handling the key, plus the page's time for painting the frame.
     const steps = await page.evaluate(async () => {
       const canvas = document.getElementById("timeline");
       canvas.focus();

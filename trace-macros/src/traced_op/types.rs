@@ -71,7 +71,7 @@ pub(crate) enum Returns {
     OpaqueFn(TokenStream),
     /// `impl Future`: the op ends when the future does.
     Future,
-    /// `Pin<Box<dyn Future>>`: the same.
+    /// `Pin<Box<dyn Future>>`: the op also ends when the future does.
     BoxedFuture(TokenStream),
     /// A type whose name suggests that it is an alias of such a box: `BoxFuture<'a, T>`, `Self::Future`.
     PerhapsBoxedFuture(TokenStream),

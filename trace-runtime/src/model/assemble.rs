@@ -184,7 +184,7 @@ fn one_thread(store: &mut TraceStore, run: Run, (uid, extras): (u32, Vec<RawExtr
     }
 }
 
-/// For each step of a thread, the step in the trace; [`NO_PARENT`] if the row is missing.
+/// For each `step` of a thread, the `step` in the trace; [`NO_PARENT`] if the row is missing.
 fn number_gaps(keys: &[u32]) -> Vec<u32> {
     let mut next = 0;
     keys.iter()

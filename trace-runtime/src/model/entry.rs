@@ -27,7 +27,7 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct RecordedTraceEntry {
-    /// The op's number in the order in which ops began.
+    /// The op's number in the order in which ops began. Not related to a [`TraceStep`](crate::model::TraceStep).
     pub step: usize,
     /// The op's name.
     pub operation: String,
@@ -44,7 +44,7 @@ pub struct RecordedTraceEntry {
     /// The bytes of all outputs; 8 per element if the dtype is unknown.
     pub memory_bytes: usize,
 
-    /// The step of its parent: the op that called it, or that handed it to another thread.
+    /// The `step` of its parent: the op that called it, or that handed it to another thread.
     pub parent: Option<usize>,
     /// The start, in microseconds since the trace began. [`start_us()`](Self::start_us) and
     /// [`set_start_us`](Self::set_start_us) read and write it as an `Option`.
@@ -86,7 +86,7 @@ json_struct!(RecordedTraceEntry {
 });
 
 impl RecordedTraceEntry {
-    /// An entry with a step and a name; everything else is unknown.
+    /// An entry with a number and a name; everything else is unknown.
     pub fn new(step: usize, operation: impl Into<String>) -> Self {
         RecordedTraceEntry {
             step,
@@ -145,7 +145,7 @@ impl RecordedTraceEntry {
         self
     }
 
-    /// Sets the step of its parent.
+    /// Sets the `step` of its parent.
     #[must_use]
     pub fn with_parent(mut self, step: usize) -> Self {
         self.parent = Some(step);

@@ -171,7 +171,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// The step of the op that called it.
+    /// The [`step`](Self::step) of its parent: the op that called it, or that handed it to another thread.
     #[inline]
     pub fn parent(&self) -> Option<usize> {
         match self.0 {

@@ -22,7 +22,7 @@ pub struct MemoryEvent<'a> {
     pub device_id: &'a str,
     /// The rank it happened on.
     pub rank: Option<u32>,
-    /// The step of the innermost op that was running on the same thread.
+    /// The `step` of the innermost op that was running on the same thread.
     pub during: Option<usize>,
     /// Address of the block, which pairs a free with its allocation.
     pub address: Option<u64>,
@@ -55,7 +55,7 @@ impl<'a> MemoryEvent<'a> {
         self
     }
 
-    /// Sets the step of the innermost op that was running on the same thread.
+    /// Sets the `step` of the innermost op that was running on the same thread.
     #[must_use]
     pub fn with_during(mut self, during: impl Into<Option<usize>>) -> Self {
         self.during = during.into();

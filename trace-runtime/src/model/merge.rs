@@ -179,7 +179,7 @@ pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<ClockAlignment> {
     })
 }
 
-/// Pushes all entries in the order they began, and returns the new step of each trace's entries.
+/// Pushes all entries in the order they began, and returns the new `step` of each trace's entries.
 fn push_entries(
     builder: &mut TraceStoreBuilder,
     traces: &[TraceStore],

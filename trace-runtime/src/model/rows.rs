@@ -74,7 +74,7 @@ pub(crate) struct WholeRow {
     pub(crate) signature: SignatureIndex,
     pub(crate) thread: ThreadIndex,
     pub(crate) step: usize,
-    /// The step of its parent, which may be missing.
+    /// The `step` of its parent, which may be missing.
     pub(crate) parent: Option<usize>,
     pub(crate) start_ns: Option<i64>,
     pub(crate) duration_ns: u64,

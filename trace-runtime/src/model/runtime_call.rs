@@ -28,7 +28,7 @@ pub struct RuntimeCall<'a> {
     pub thread: Option<u64>,
     /// The rank of that thread.
     pub rank: Option<u32>,
-    /// The step of the innermost op on that thread that contains the call; `None` outside ops.
+    /// The `step` of the innermost op on that thread that contains the call; `None` outside ops.
     pub during: Option<usize>,
     /// The stream it acts on, as the number of the stream's thread in this trace. For a stream synchronisation, the
     /// stream that is waited for; for a stream wait, the stream that waits. `None` if the trace does not contain it, and
@@ -57,7 +57,7 @@ impl<'a> RuntimeCall<'a> {
         }
     }
 
-    /// Sets the step of the innermost op that contains the call.
+    /// Sets the `step` of the innermost op that contains the call.
     #[must_use]
     pub fn with_during(mut self, during: impl Into<Option<usize>>) -> Self {
         self.during = during.into();
@@ -95,7 +95,7 @@ impl<'a> RuntimeCall<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Launch {
-    /// The step of the entry on the device.
+    /// The `step` of the entry on the device.
     pub step: usize,
     /// The number of the call.
     pub call: usize,

@@ -75,7 +75,7 @@ impl Devices {
         }
     }
 
-    /// The name of a device in the header of a trace, which has the numbers of memory events.
+    /// The name of a device in the header of a trace. The header numbers devices as memory events do.
     pub(super) fn listed(&self, device: &str) -> String {
         match device.parse::<u32>() {
             Ok(number) => format!("{}:{number}", self.family),

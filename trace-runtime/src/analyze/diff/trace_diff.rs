@@ -86,7 +86,7 @@ pub struct DiffRow {
     pub accelerator: bool,
     /// Calls before and after, in the quietest run of each side.
     pub count: (u64, u64),
-    /// Time before and after, in nanoseconds per step or run, in the same runs.
+    /// Time before and after, in nanoseconds per step or run; in the same runs as `count`.
     pub self_ns: (i64, i64),
     /// The difference of the two.
     pub change_ns: i64,

@@ -67,7 +67,8 @@ pub struct Follower {
     main: TailReader,
     /// The file of a split recording that is being read, with its number.
     part: Option<(u64, TailReader)>,
-    /// For the files of a split recording that existed before, the position from which rows are read, by file number.
+    /// For the files of a split recording that existed when following began: the position from which rows are read, by
+    /// file number.
     part_rows_from: HashMap<u64, u64>,
     ring: RingReader,
     tables: Restored,

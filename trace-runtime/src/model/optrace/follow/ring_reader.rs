@@ -40,7 +40,7 @@ pub(super) struct NewRows {
     /// The number of rows before them in the chunk.
     from: usize,
     pub(super) rows: Vec<PackedRow>,
-    /// All extras of the chunk, if one of the rows has one.
+    /// All extras of the chunk; empty if none of `rows` has an extra.
     pub(super) extras: Vec<u64>,
 }
 
