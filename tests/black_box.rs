@@ -99,7 +99,7 @@ fn block(folder: &Path, x: &[f32]) -> f32 {
     inner(x) + mlp(folder, x)
 }
 
-/// Runs ops, and counts those that have ended in a place that survives a crash.
+/// Runs ops. The number of ops that have ended is written to a file, because a file survives a crash.
 fn work(folder: &Path, thread: usize, ops: u64) {
     let count = File::create(folder.join(format!("ended-{thread}"))).expect("a count");
     let data = [1.0; SHAPES];

@@ -30,7 +30,7 @@ pub(crate) fn ended() {
 }
 
 impl Row {
-    /// The row of a trace, with the ops that this process has counted.
+    /// The row of a trace. The ops that have ended are those that this process has counted.
     pub(crate) fn of(trace: &dyn TraceView) -> Row {
         let number = |key: &str| -> u64 {
             let value = trace.metadata().get(key);

@@ -294,7 +294,7 @@ pub fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
     let done = with_any(|_| f.take().map(|f| f()));
     match (done.flatten(), f) {
         (Some(result), _) => result,
-        // It is in use.
+        // The recorder is in use already.
         (None, Some(f)) => f(),
         (None, None) => unreachable!("`f` has run, so there is a result"),
     }

@@ -17,9 +17,9 @@ pub struct CategoryTime {
     pub category: OpCategory,
     /// Number of entries.
     pub count: usize,
-    /// Their self times added up, in nanoseconds.
+    /// The self times of the entries added up, in nanoseconds.
     pub self_ns: u64,
-    /// That time as a share of the times of all categories.
+    /// `self_ns` as a share of the sum over all categories.
     pub share: f64,
 }
 

@@ -17,17 +17,17 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct DeviceActivity {
-    /// The rank it belongs to.
+    /// The rank of the device.
     pub rank: Option<u32>,
     /// The device; empty for all accelerators of the rank together.
     pub device: String,
     /// Number of entries that ran on it.
     pub entries: usize,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which at least one of its entries ran.
+    /// Time in which at least one entry ran on the device.
     pub busy_ns: u64,
-    /// Time of its span in which none did.
+    /// Time of the span in which no entry ran.
     pub idle_ns: u64,
     /// Time in which it computed.
     pub compute_ns: u64,
@@ -61,12 +61,12 @@ json_struct!(DeviceActivity {
 });
 
 impl DeviceActivity {
-    /// The share of its communication that overlapped with computation; `None` if it did not communicate.
+    /// The share of the communication that overlapped with computation; `None` if the device did not communicate.
     pub fn overlap_share(&self) -> Option<f64> {
         (self.communication_ns > 0).then(|| self.overlap_ns as f64 / self.communication_ns as f64)
     }
 
-    /// The share of its span in which it did nothing; 0 for an empty span.
+    /// The share of the span in which the device did nothing; 0 for an empty span.
     pub fn idle_share(&self) -> f64 {
         if self.span_ns == 0 {
             return 0.0;

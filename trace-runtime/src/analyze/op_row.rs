@@ -114,7 +114,7 @@ json_struct!(OpRow {
 });
 
 impl OpRow {
-    /// The self time in which it did not only wait.
+    /// The self time minus the time in which the op only waited, in nanoseconds.
     pub fn working_ns(&self) -> u64 {
         self.self_ns.saturating_sub(self.waiting_ns)
     }

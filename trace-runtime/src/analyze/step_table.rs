@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 pub struct StepRow {
     /// The number of the step.
     pub number: u64,
-    /// The rank whose step it is.
+    /// The rank that ran the step.
     pub rank: Option<u32>,
-    /// Its duration, in nanoseconds.
+    /// The duration of the step, in nanoseconds.
     pub length_ns: u64,
     /// The time in which at least one accelerator of the rank was busy; `None` if there are none.
     pub device_busy_ns: Option<u64>,

@@ -51,11 +51,11 @@ pub struct CommunicationBottleneck {
     pub operation: String,
     /// Time spent in it, in microseconds, counted as in [`OpSummary`].
     pub total_duration_us: f64,
-    /// That time as a share of the trace's total.
+    /// `total_duration_us` as a share of the trace's total.
     pub ratio_of_total: f64,
     /// Number of executions.
     pub call_count: usize,
-    /// The part of that time that was not spent in ops inside it, in microseconds.
+    /// The part of `total_duration_us` that was not spent in ops inside this one, in microseconds.
     pub self_duration_us: f64,
 }
 

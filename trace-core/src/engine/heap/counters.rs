@@ -10,21 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counts {
     /// Bytes allocated while the op was innermost.
     pub allocated: u64,
-    /// The number of those allocations. A reallocation is a free and an allocation.
+    /// The number of allocations in `allocated`. A reallocation is a free and an allocation.
     pub allocations: u64,
-    /// Bytes of those allocations that were freed before the recording ended, in any op.
+    /// The part of `allocated` that was freed before the recording ended, in any op.
     pub freed: u64,
-    /// The number of those frees.
+    /// The number of frees in `freed`.
     pub frees: u64,
     /// Executions of the op that have ended and in which memory was allocated or freed.
     pub calls: u64,
-    /// Bytes allocated inside those executions, ops inside included.
+    /// Bytes allocated inside the executions in `calls`, also by ops inside them.
     pub inside: u64,
-    /// The number of those allocations.
+    /// The number of allocations in `inside`.
     pub inside_allocations: u64,
-    /// Bytes of those that were freed before the execution that allocated them ended.
+    /// The part of `inside` that was freed before the execution that allocated it ended.
     pub temporary: u64,
-    /// The highest live memory inside one execution: bytes allocated since it began, less those that its thread freed.
+    /// The highest live memory inside one execution: bytes allocated since it began, minus those that its thread freed.
     pub peak: u64,
 }
 

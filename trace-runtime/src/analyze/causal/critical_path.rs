@@ -58,11 +58,11 @@ pub struct CriticalOp {
     pub operation: String,
     /// The device it ran on, if that is not the host.
     pub device: Option<String>,
-    /// Number of pieces of the path that are part of it.
+    /// Number of pieces of the path that are part of the op.
     pub pieces: usize,
-    /// Time of the path that is spent in it, in nanoseconds.
+    /// Time of the path that is spent in the op, in nanoseconds.
     pub path_ns: u64,
-    /// That time as a share of the path.
+    /// `path_ns` as a share of the path.
     pub share: f64,
 }
 
@@ -109,7 +109,7 @@ pub struct PathStep {
     pub ns: u64,
     /// The time since the end of the piece before it, in nanoseconds.
     pub gap_ns: u64,
-    /// The cause of that time, as in [`Crossed::what`]; empty if there is no gap.
+    /// The cause of `gap_ns`, as in [`Crossed::what`]; empty if there is no gap.
     pub gap: String,
 }
 

@@ -15,25 +15,25 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LaneTime {
-    /// The rank it belongs to.
+    /// The rank of the lane.
     pub rank: Option<u32>,
     /// The number of the thread or stream in the trace.
     pub thread: Option<u64>,
-    /// Its name, `thread 7` if it has none.
+    /// The name of the thread or stream; `thread 7` if it has none.
     pub name: String,
     /// `host` or `device`.
     pub kind: String,
     /// The device of a stream.
     pub device: Option<String>,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which an op or a runtime call ran and did not only wait.
+    /// Time in which an op or a runtime call ran, without the time in which it only waited.
     pub working_ns: u64,
-    /// Time in which it only waited for another lane or rank.
+    /// Time in which the lane only waited for another lane or rank.
     pub waiting_ns: u64,
-    /// Time in which nothing of it was traced.
+    /// Time in which nothing was traced on the lane.
     pub outside_ns: u64,
-    /// Its waits by lane and op, longest first.
+    /// The waits of the lane, by what it waited for; longest first.
     pub waits: Vec<LaneWait>,
 }
 

@@ -18,15 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct RankTime {
     /// The rank.
     pub rank: u32,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which an op ran and did not only wait.
+    /// Time in which the rank worked.
     pub working_ns: u64,
-    /// Time in which it only waited, for another rank, thread or device.
+    /// Time in which the rank waited for another rank, a thread or a device.
     pub waiting_ns: u64,
-    /// Time in which nothing of it was traced.
+    /// Time in which nothing was traced on the rank.
     pub idle_ns: u64,
-    /// Time that other ranks waited because of this one; it may be longer than the span, because several wait at once.
+    /// Time that other ranks waited because of this one. It may be longer than `span_ns`, because several ranks can wait at
+    /// once.
     pub caused_ns: u64,
 }
 

@@ -44,7 +44,7 @@ pub struct WaitSum {
     pub late_rank: u32,
     /// The number of waits.
     pub count: usize,
-    /// The time, in nanoseconds.
+    /// The length of these waits together, in nanoseconds.
     pub ns: u64,
 }
 
@@ -78,17 +78,17 @@ pub struct WaitState {
     pub class: WaitClass,
     /// The rank that waited.
     pub rank: u32,
-    /// The entry that waited: its step and op.
+    /// The [`step`](crate::model::EntryView::step) of the entry that waited.
     pub step: usize,
     /// The op that waited.
     pub operation: String,
     /// The start of the wait, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// Its length, in nanoseconds.
+    /// The length of the wait, in nanoseconds.
     pub ns: u64,
     /// The rank that was late.
     pub late_rank: u32,
-    /// The step of its entry that was late.
+    /// The [`step`](crate::model::EntryView::step) of its entry that was late.
     pub late_step: usize,
     /// The causes; their times add up to `ns`.
     pub blames: Vec<Blame>,

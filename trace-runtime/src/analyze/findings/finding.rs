@@ -213,17 +213,17 @@ impl OnWire for FindingKind {
 pub struct Finding {
     /// The kind.
     pub kind: FindingKind,
-    /// The op, device, rank, category or step that it is about, by its full name.
+    /// The op, device, rank, category or step that the finding is about, by its full name.
     pub subject: String,
-    /// Time that it takes, in nanoseconds; the mean over devices or ranks if there are several.
+    /// The time that the subject costs, in nanoseconds; the mean over devices or ranks if there are several.
     pub cost_ns: u64,
-    /// That time as a share of the whole.
+    /// `cost_ns` as a share of [`Findings::whole_ns`].
     pub share: f64,
     /// The fact in one sentence, without a full stop.
     pub sentence: String,
     /// The parts of the cost, largest first: host ops that ran at that time, shapes, kernels.
     pub parts: Vec<FindingPart>,
-    /// The section of the report that shows it.
+    /// The section of the report that shows the subject.
     pub section: String,
     /// Advice: what to try first.
     pub advice: String,
@@ -245,9 +245,9 @@ pub struct FindingPart {
     pub name: String,
     /// The dims of its inputs, if the part is an op with these shapes.
     pub input_shapes: Option<Vec<Vec<usize>>>,
-    /// Its time in nanoseconds.
+    /// The time of the part, in nanoseconds.
     pub ns: u64,
-    /// That time as a share of the whole.
+    /// `ns` as a share of [`Findings::whole_ns`].
     pub share: f64,
 }
 
@@ -301,7 +301,7 @@ impl OnWire for Whole {
 pub struct Findings {
     /// The whole that all shares refer to.
     pub whole: Whole,
-    /// Its length in nanoseconds.
+    /// The length of the whole, in nanoseconds.
     pub whole_ns: u64,
     /// The findings, those with the largest possible saving first.
     pub list: Vec<Finding>,

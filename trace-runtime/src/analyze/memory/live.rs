@@ -60,7 +60,7 @@ json_struct!(MemoryHolder {
 pub struct HeldStack {
     /// The ops, outermost first.
     pub frames: Vec<String>,
-    /// The bytes that the innermost of them allocated.
+    /// The bytes that the innermost op allocated.
     pub bytes: u64,
 }
 

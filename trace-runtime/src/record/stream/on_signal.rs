@@ -206,7 +206,7 @@ fn set_action(signal: libc::c_int, action: &libc::sigaction) -> io::Result<()> {
     Err(io::Error::last_os_error())
 }
 
-/// True if it was written. The pipe is never full: each signal writes once until its byte was read.
+/// True if the byte was written. The pipe is never full: a signal does not write again before its byte has been read.
 #[allow(unsafe_code)]
 fn write_byte(pipe: libc::c_int, byte: u8) -> bool {
     // SAFETY: the pointer is to one byte that lives during the call. A closed descriptor is an error.

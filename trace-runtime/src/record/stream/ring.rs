@@ -49,7 +49,7 @@ struct BlockLists {
     free: Vec<u32>,
     /// In the order in which they were sealed.
     sealed: VecDeque<u32>,
-    /// Slots for the open ops of threads.
+    /// Unused slots; a thread writes its open ops to a slot.
     free_slots: Vec<u32>,
 }
 

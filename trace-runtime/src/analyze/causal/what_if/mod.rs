@@ -55,10 +55,10 @@ pub struct WhatIf<'m, T: ?Sized> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct JobTime {
-    /// The time of all steps together; from the first start to the last end if the trace has no steps.
+    /// The time of all steps together, in nanoseconds; from the first start to the last end if the trace has no steps.
     pub total_ns: u64,
-    /// The number and time of each step. A step lasts until its last end on any rank. It begins at the end of the step
-    /// before it, or at its own first start if that is later.
+    /// The number of each step and its time in nanoseconds. A step lasts until its last end on any rank. It begins at
+    /// the end of the step before it, or at its own first start if that is later.
     pub steps: Vec<(u64, u64)>,
 }
 

@@ -56,7 +56,7 @@ pub struct SlowdownPart {
     /// The time that the job would save if only this part took the usual time; below 0 if the job would take longer. A
     /// rank is compared with the other ranks, an op or a stage with all calls.
     pub cost_ns: i64,
-    /// That time as a share of all that the ideal job saves.
+    /// `cost_ns` as a share of the time that the ideal job saves.
     pub explained: f64,
 }
 
