@@ -51,7 +51,7 @@ pub fn shapes(shapes: &[Vec<usize>]) -> String {
     all_shapes(&shapes[..tensors.map_or(0, |last| last + 1)])
 }
 
-/// The same for a sentence: only the first shapes, and no scalars.
+/// Shapes as text for a sentence: only the first ones, and no scalars.
 pub(crate) fn few_shapes(list: &[Vec<usize>]) -> String {
     const MOST: usize = 4;
     let tensors: Vec<Vec<usize>> = list
@@ -63,7 +63,7 @@ pub(crate) fn few_shapes(list: &[Vec<usize>]) -> String {
     format!("{}{more}", shapes(&tensors[..tensors.len().min(MOST)]))
 }
 
-/// The same with every scalar.
+/// Shapes as text, with every scalar.
 pub(crate) fn all_shapes(shapes: &[Vec<usize>]) -> String {
     let list: Vec<String> = shapes
         .iter()

@@ -75,7 +75,7 @@ pub fn facts(duration: u64, signature: u32, outcome: Outcome) -> u64 {
         | u64::from(outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
 }
 
-/// The same for a row that has an extra.
+/// The [facts] of a row that has an extra.
 pub fn facts_with_extra(duration: u64, signature: u32, outcome: Outcome) -> u64 {
     facts(duration.min(LONG_DURATION), signature, outcome) | 1 << 63
 }

@@ -301,7 +301,7 @@ impl Expected {
         Expected(facts(0, number, Outcome::Ok) | u64::from(words))
     }
 
-    /// The same after `words` further words. After more words than remain, it has no [row](Self::facts).
+    /// What is expected after `words` further words. After more words than remain, it has no [row](Self::facts).
     #[inline]
     pub(crate) fn after(self, words: usize) -> Expected {
         Expected(self.0.wrapping_sub(words as u64))

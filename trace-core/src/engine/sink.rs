@@ -208,7 +208,7 @@ impl TensorSink {
         }
     }
 
-    /// The same for tensors of the user's own types.
+    /// [`catch`](Self::catch) for code that describes a type of the user: the failure names `describe`.
     #[inline]
     pub(crate) fn catch_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
         if let Err(message) = failures::catch(|| describe(self)) {

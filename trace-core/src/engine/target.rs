@@ -229,7 +229,7 @@ impl Target {
         }
     }
 
-    /// The same if extras are in the chunk of their row.
+    /// [`push_with_extra`](Self::push_with_extra) for a storage in which an extra is in the chunk of its row.
     fn push_into_storage(&mut self, row: PackedRow, extra: &RawExtra) {
         if self.chunk.rows.is_full() && !self.add_chunk() {
             return self.drop_row();

@@ -97,7 +97,7 @@ pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
     calls_by(parts, |found| by_times(trace, found))
 }
 
-/// The same without using times, for ranks whose clocks are not aligned yet.
+/// The calls matched without using times, for ranks whose clocks are not aligned yet.
 pub(crate) fn collective_calls_by_order<'a>(parts: &[Participant<'a>]) -> Vec<CollectiveCall<'a>> {
     calls_by(parts, |found| found)
 }

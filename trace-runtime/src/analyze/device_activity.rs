@@ -81,11 +81,11 @@ impl DeviceActivity {
 pub struct Imbalance {
     /// Number of devices that are compared: the accelerators, or all devices if there are none.
     pub devices: usize,
-    /// The busy time of the busiest.
+    /// The busy time of the busiest device.
     pub max_busy_ns: u64,
     /// The mean busy time.
     pub mean_busy_ns: u64,
-    /// The difference: the most that an even spread would save.
+    /// `max_busy_ns - mean_busy_ns`: the most that an even spread would save.
     pub cost_ns: u64,
 }
 

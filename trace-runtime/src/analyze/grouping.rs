@@ -106,7 +106,7 @@ where
     grouping.keys.into_iter().zip(sums).collect()
 }
 
-/// The same for a trace in which no entry has a parent; `None` if one has.
+/// The sums of a trace in which no entry has a parent; `None` if an entry has one.
 fn flat_sums_by<'a, T, K>(
     trace: &'a T,
     key: &mut impl FnMut(&EntryView<'a>) -> Option<K>,

@@ -42,7 +42,7 @@ fn found_in(steps: &[Indexed<'_>], until: usize, at_ns: i64) -> Option<usize> {
     step.contains(at_ns).then_some(*index)
 }
 
-/// The same for many moments. Moments of one rank are mostly in order, so the search begins at the last result.
+/// Finds the steps of many moments. Moments of one rank are mostly in order, so the search begins at the last result.
 struct Cursors<'s, 'a> {
     of_rank: FastMap<Option<u32>, (&'s [Indexed<'a>], usize)>,
 }
@@ -85,7 +85,7 @@ pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
         .collect()
 }
 
-/// The same in a quarter of the memory, with [`NONE`] for entries outside of steps.
+/// [`step_of_entries`] in a quarter of the memory, with [`NONE`] for entries outside of steps.
 pub(crate) fn compact_steps<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
     if trace.steps().is_empty() {
         return Vec::new();

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 /// The stacks that are drawn for an empty trace, which inferno would reject.
 const NOTHING: &str = "no ops were recorded 1";
-/// The same for memory.
+/// The stacks that are drawn for a trace without allocations.
 const NO_MEMORY: &str = "no allocations were recorded 1";
 
 /// Start and end of the title of the base frame, which inferno calls `all`.

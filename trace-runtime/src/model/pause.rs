@@ -17,7 +17,7 @@ pub struct Pause {
     pub kind: PauseKind,
     /// The start, in nanoseconds since the entry began.
     pub start_ns: u64,
-    /// Its length, in nanoseconds.
+    /// The length, in nanoseconds.
     pub length_ns: u64,
 }
 

@@ -20,7 +20,7 @@ pub struct SignatureIndex(pub(super) u32);
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct NewRow {
-    /// Its op, kind, device and tensors.
+    /// The op, kind, device and tensors.
     pub signature: SignatureIndex,
     /// The thread it ran on.
     pub thread: ThreadIndex,

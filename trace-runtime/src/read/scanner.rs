@@ -247,7 +247,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The same near the end of the text, byte by byte.
+    /// [`skip_nested`](Self::skip_nested) near the end of the text, where no whole block is left: byte by byte.
     fn skip_nested_slowly(&mut self, mut open: OpenBrackets) -> Result<(), Fault> {
         loop {
             match self.bytes.get(self.at) {

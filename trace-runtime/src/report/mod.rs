@@ -389,7 +389,7 @@ fn threads_of<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<(Option<u32>, Option
     seen.into_iter().collect()
 }
 
-/// The same with fewer points in the curves.
+/// Reduces the number of points in the curves.
 fn thinned_out(mut memory: Vec<LiveMemory>) -> Vec<LiveMemory> {
     for device in &mut memory {
         thin_out(&mut device.curve);

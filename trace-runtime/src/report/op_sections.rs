@@ -13,7 +13,7 @@ pub(super) fn by_op(report: &Report, names: &ShortNames, limit: usize) -> Vec<Ta
     on_devices_and_host("By op", &report.ops, report.filter.as_ref(), names, limit)
 }
 
-/// The same by label and input shapes, unless no op has any.
+/// Tables of the ops by label and input shapes; none if no op has a label or shapes.
 pub(super) fn by_shape(report: &Report, names: &ShortNames, limit: usize) -> Vec<Table> {
     let shaped = |row: &&OpRow| {
         let dims = row.input_shapes.as_ref();

@@ -18,9 +18,9 @@ pub enum Align {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Column {
-    /// Its header.
+    /// The header.
     pub title: &'static str,
-    /// Alignment of its cells.
+    /// The alignment of the cells.
     pub align: Align,
     /// If the columns do not all fit, those with the largest rank are left out first. Columns of rank 0
     /// are left out last, from the right.

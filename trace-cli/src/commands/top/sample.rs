@@ -26,7 +26,7 @@ pub(in crate::commands) struct Sampler {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Life {
     Recording,
-    /// It has not written for this long.
+    /// The process has not written for this long.
     Silent(Duration),
     /// The process does not exist any more.
     Gone,

@@ -64,20 +64,20 @@ impl IdleClass {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DeviceIdle {
-    /// The rank it belongs to.
+    /// The rank of the device.
     pub rank: Option<u32>,
     /// The device.
     pub device: String,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which at least one of its entries ran.
+    /// Time in which at least one entry ran on the device.
     pub busy_ns: u64,
-    /// Time of its span in which none did.
+    /// Time of the span in which no entry ran.
     pub idle_ns: u64,
     /// The causes that have any time, longest first.
     pub causes: Vec<IdleCause>,
-    /// The same for each of its streams, within the stream's own span. Empty if its work is recorded on host
-    /// threads.
+    /// The idle time of each stream of the device, within the span of the stream. Empty if the device's work is recorded
+    /// on host threads.
     pub streams: Vec<StreamIdle>,
 }
 
@@ -169,7 +169,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         self.idle().into_iter().map(|device| device.0).collect()
     }
 
-    /// The same, with the times at which each was idle.
+    /// The causes for each device, with the times at which it was idle.
     pub(crate) fn idle(&self) -> Vec<(DeviceIdle, IdleTimes)> {
         let mut devices: BTreeMap<(Option<u32>, &str), Device> = BTreeMap::new();
         for &entry in &self.order {

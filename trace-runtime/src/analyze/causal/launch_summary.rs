@@ -28,15 +28,16 @@ pub struct LaunchSummary {
     pub shorter_than_launch: usize,
     /// Pieces of work launched while nothing was queued or running on their stream.
     pub on_empty_queue: usize,
-    /// For work launched on an empty queue, the median time from the end of the launch call to the start of the work.
+    /// The delay of work launched on an empty queue: from the end of the launch call to the start of the work, in
+    /// nanoseconds, median.
     pub delay_p50_ns: u64,
-    /// The same, 95th percentile.
+    /// The 95th percentile of this delay.
     pub delay_p95_ns: u64,
-    /// The same, longest.
+    /// The longest such delay.
     pub delay_max_ns: u64,
     /// Pieces of work queued or running on the stream when the launch call began: mean over all launches.
     pub queue_mean: f64,
-    /// The same, most.
+    /// The largest number of such pieces at one launch.
     pub queue_max: usize,
 }
 

@@ -20,7 +20,7 @@ type Halves = Vec<(Option<u64>, u32)>;
 pub(in crate::analyze) enum MeetingClass {
     /// All ranks wait for the last one to arrive: a barrier.
     Barrier,
-    /// The same, with data: all-reduce, all-gather, all-to-all, reduce-scatter.
+    /// All ranks wait for the last one, and exchange data: all-reduce, all-gather, all-to-all, reduce-scatter.
     AllToAll,
     /// Everyone waits for the root: broadcast, scatter.
     FromRoot,
@@ -73,7 +73,7 @@ impl Meetings {
         found
     }
 
-    /// The same without using times, for ranks whose clocks are not aligned yet.
+    /// The meetings found without using times, for ranks whose clocks are not aligned yet.
     pub(in crate::analyze) fn by_order<T: TraceView + ?Sized>(trace: &T) -> Meetings {
         let mut found = Meetings::default();
         let parts = participants(trace);

@@ -139,9 +139,9 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
 enum Did {
     /// An op, by the number of its name.
     Op(u32),
-    /// It waited, by the number of the wait in the model.
+    /// Waited, by the number of the wait in the model.
     Waited(u32),
-    /// It ran nothing that was traced.
+    /// Nothing that was traced.
     Nothing,
 }
 

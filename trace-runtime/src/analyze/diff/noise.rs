@@ -59,7 +59,7 @@ impl Metric {
 
 /// The variance shared by all items counts at most as much as this many degrees of freedom.
 const PRIOR_FREEDOM: f64 = 4.0;
-/// The same if the variance between runs is assumed.
+/// The number of degrees of freedom if the variance between runs is assumed.
 const UNSEEN_FREEDOM: f64 = 30.0;
 /// With fewer runs a side the variance between runs is assumed.
 const ENOUGH_RUNS: usize = 3;
@@ -280,7 +280,7 @@ impl Tested {
         critical(level, self.freedom) * self.error
     }
 
-    /// The same result if `certain`; otherwise one without any certainty.
+    /// Removes the certainty of the result unless `certain` is true.
     #[must_use]
     pub(super) fn limited_to(mut self, certain: bool) -> Tested {
         if !certain {
@@ -289,8 +289,8 @@ impl Tested {
         self
     }
 
-    /// The same result with at most the certainty that the calls within the runs allow. `change_ns` has the standard
-    /// error `spread_ns`.
+    /// Limits the certainty of the result to what the calls within the runs allow. `change_ns` has the standard error
+    /// `spread_ns`.
     #[must_use]
     pub(super) fn limited_by_calls(mut self, change_ns: f64, spread_ns: f64) -> Tested {
         let t = change_ns.abs() / spread_ns.max(f64::MIN_POSITIVE);

@@ -11,11 +11,11 @@ use super::verdict::Verdict;
 
 /// The probability that the total is called slower or faster without a cause.
 pub(super) const TOTAL_LEVEL: f64 = 0.01;
-/// The same for the calls and the quiet times of all ops together.
+/// This probability for the calls and the quiet times of all ops together.
 pub(super) const QUIET_LEVEL: f64 = 0.05;
-/// The same for the self times of all ops together.
+/// This probability for the self times of all ops together.
 pub(super) const TIME_LEVEL: f64 = 0.01;
-/// The same for the median, the tail and the longest call of all ops together.
+/// This probability for the median, the tail and the longest call of all ops together.
 pub(super) const CALL_LEVEL: f64 = 0.005;
 
 /// With fewer calls in a run, a quiet call may be an interrupted one.
@@ -25,7 +25,7 @@ const CERTAIN_SHARE: f64 = 2.0 / 3.0;
 
 /// The test of one metric of one item.
 pub(super) struct ItemTest {
-    /// Its index.
+    /// The index of the item.
     pub(super) item: usize,
     pub(super) metric: Metric,
     pub(super) series: Vec<f64>,

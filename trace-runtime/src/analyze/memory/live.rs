@@ -24,7 +24,7 @@ pub struct LiveMemory {
     pub curve: Vec<(i64, u64)>,
     /// The memory that was live at the peak, by the op that allocated it and the shapes of its inputs, largest first.
     pub holders: Vec<MemoryHolder>,
-    /// The same by call stack, for a flame graph.
+    /// The memory that was live at the peak by call stack, for a flame graph.
     pub stacks: Vec<HeldStack>,
 }
 
@@ -163,7 +163,7 @@ fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent
     held
 }
 
-/// The same by op and input shapes, largest first, including memory that no op allocated.
+/// The live memory by op and input shapes, largest first, including memory that no op allocated.
 fn holders<T: TraceView + ?Sized>(
     owners: &Owners<'_, T>,
     held: &Held,

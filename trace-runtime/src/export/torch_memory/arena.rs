@@ -10,7 +10,7 @@ pub(super) const START: u64 = 1 << 20;
 pub(super) struct Arena {
     /// Gaps by address, with their length.
     gaps: BTreeMap<u64, u64>,
-    /// The same by length.
+    /// The gaps again, ordered by length: `(length, address)`.
     by_length: BTreeSet<(u64, u64)>,
     /// Bytes from the start to the highest end of a block so far.
     length: u64,

@@ -25,7 +25,7 @@ pub(super) enum Action {
 pub(super) struct Blocks {
     /// In the order of their times, in nanoseconds.
     pub(super) actions: Vec<(i64, Action, Block)>,
-    /// Those that were not freed, by address.
+    /// Blocks that have not been freed, by address.
     pub(super) live: BTreeMap<u64, Block>,
     arena: Arena,
     /// Live blocks by the key of their frees, the oldest first.

@@ -13,7 +13,7 @@ use trace_core::__engine::chunk::{Row, is_unchanged};
 pub(super) struct SlowOps {
     /// By name, in ticks.
     limits: HashMap<String, u64>,
-    /// The same by the number of a string.
+    /// The limits by the number of the string that is the name.
     by_string: HashMap<u32, u64>,
     by_signature: HashMap<u32, u64>,
     tables_seen: usize,

@@ -161,7 +161,7 @@ impl Heatmap {
         )
     }
 
-    /// The same as a picture: a cell for each rank and step, red above the mean and blue below it.
+    /// The heatmap as a picture: a cell for each rank and step, red above the mean and blue below it.
     pub fn to_svg(&self) -> String {
         let (width, height, left, top) = (16, 16, 70, 40);
         let columns = self.cells.first().map_or(0, Vec::len);

@@ -87,7 +87,7 @@ impl<'m> Replay<'m> {
         }
     }
 
-    /// The same, if the waits of some entries are not known.
+    /// Sets the entries whose waits are not known.
     pub(super) fn with_unknown_waits(mut self, entries: BTreeSet<u32>) -> Replay<'m> {
         self.unknown_waits = entries;
         self

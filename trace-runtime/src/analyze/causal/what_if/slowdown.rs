@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of ops and of ranks that are replayed: those whose work is furthest above the usual.
 const MOST_PARTS: usize = 16;
-/// The same for jobs with more than a million entries, because a replay of these takes a tenth of a second or more.
+/// The number for jobs with more than a million entries, because a replay of these takes a tenth of a second or more.
 const MOST_PARTS_OF_LONG_JOBS: usize = 4;
 const LONG_JOB: usize = 1_000_000;
 /// A slowdown below this is noise.
