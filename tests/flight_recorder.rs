@@ -1,5 +1,5 @@
-//! A flight recorder keeps the last ops in fixed memory and dumps them while it keeps recording; a split recording keeps
-//! the last files.
+//! A flight recorder keeps the last ops in fixed memory and dumps them while it keeps recording; a split recording
+//! keeps the last files.
 
 #![cfg(all(unix, feature = "enabled"))]
 

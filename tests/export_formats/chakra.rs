@@ -183,7 +183,8 @@ fn one_thread_runs_one_after_the_other_and_parents_come_first() {
     assert_eq!(run(&nodes)[&loss.id], 11_100);
     assert_eq!((layer.start_us, loss.start_us), (0, 15));
     assert_eq!(matmul.shapes, "[[64,32]]");
-    // The types are those that the feeder reads: `num_ops` is an `int64`, `tensor_size` a `uint64`, `is_cpu_op` a `bool`.
+    // The types are those that the feeder reads: `num_ops` is an `int64`, `tensor_size` a `uint64`, `is_cpu_op` a
+    // `bool`.
     assert_eq!(matmul.attributes["num_ops"], (9, "77".to_owned()));
     assert_eq!(matmul.attributes["tensor_size"].0, 13);
     assert_eq!(matmul.attributes["is_cpu_op"], (27, "1".to_owned()));

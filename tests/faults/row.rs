@@ -48,7 +48,8 @@ impl Row {
         Row::of(&trace_runtime::read::open(path).expect("a trace"))
     }
 
-    /// The row of a process that may have ended inside an op: at least `ended` ops had ended, and at most `begun` had begun.
+    /// The row of a process that may have ended inside an op: at least `ended` ops had ended, and at most `begun` had
+    /// begun.
     pub(crate) fn with_ended_within(self, ended: u64, begun: u64) -> Row {
         self.with_ended((self.recovered + self.counted).clamp(ended, begun))
     }

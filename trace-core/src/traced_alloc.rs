@@ -37,8 +37,9 @@ impl<A> TracedAlloc<A> {
     }
 }
 
-// Each method first checks whether anything records. If not, it ends with a tail call of the inner allocator, so that it
-// saves no registers: three instructions more than without this type. The other functions run while a session records.
+// Each method first checks whether anything records. If not, it ends with a tail call of the inner allocator, so that
+// it saves no registers: three instructions more than without this type. The other functions run while a session
+// records.
 impl<A: GlobalAlloc> TracedAlloc<A> {
     /// Records a block that the inner allocator returned.
     #[inline]

@@ -250,7 +250,8 @@ impl<'c, C: Communicator> Traced<'c, C> {
         );
     }
 
-    /// `MPI_Gather`: the root gets the buffers of all ranks, in the order of ranks. `receive` is not used on other ranks.
+    /// `MPI_Gather`: the root gets the buffers of all ranks, in the order of ranks. `receive` is not used on other
+    /// ranks.
     pub fn gather_into<T: Equivalence + Element>(&self, root: i32, send: &[T], receive: &mut [T]) {
         let number = self.collective();
         op!(

@@ -171,7 +171,8 @@ fn reduce(folder: &Path) -> Result<(), Box<dyn Error>> {
 
 type Sides = (RunGroup, RunGroup);
 
-/// Runs of one series that follow each other, as two sides that have no run in common. The sides swap every second time.
+/// Runs of one series that follow each other, as two sides that have no run in common. The sides swap every second
+/// time.
 fn same(runs: &[RunSummary], (size, design): (usize, Design), comparisons: usize) -> Vec<Sides> {
     let mut all = Vec::new();
     // In each round, one more run between the sides is left out.

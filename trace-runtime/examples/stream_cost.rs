@@ -1,5 +1,5 @@
-//! Measures the cost of recording into a mapped file, compared with memory that is used again and memory that grows. All
-//! three take turns in one process. `scripts/stream-cost.sh` runs it.
+//! Measures the cost of recording into a mapped file, compared with memory that is used again and memory that grows.
+//! All three take turns in one process. `scripts/stream-cost.sh` runs it.
 //!
 //!     stream_cost rounds N          medians of N rounds, in ns per op, and their ratios
 //!     stream_cost calls HOW N       N calls, for callgrind: HOW is `idle`, `memory` or `stream`

@@ -43,8 +43,8 @@
 //! you begin and end each yourself.
 //!
 //! **To hold a trace:** [`RecordedExecutionTrace`] has public fields, to build and inspect entries one by one.
-//! [`TraceStore`] holds the same in 24 to 28 bytes per entry, for large traces; readers and [`Session::finish_store`] return
-//! it. Functions that read a trace take either, as a [`TraceView`].
+//! [`TraceStore`] holds the same in 24 to 28 bytes per entry, for large traces; readers and [`Session::finish_store`]
+//! return it. Functions that read a trace take either, as a [`TraceView`].
 //!
 //! **For figures by op:** [`TraceAnalyzer::operation_summary`] returns a map from names to [`OpSummary`] (count, time,
 //! memory). [`analyze::by_op`] returns rows with self time, percentiles and FLOP/s; [`analyze::by_shape`] the same for
@@ -54,8 +54,8 @@
 //!
 //! `enabled` (default) makes the attribute record; without it functions are compiled as written. `ndarray`,
 //! `ndarray-0_16`, `candle`, `burn`, `nalgebra`, `faer`, `half` and `num-complex` support those libraries: [`tensors`]
-//! has the versions. `flamegraph`, `gzip`, `html` and `parquet` add formats to [`export`]. `stream` (default) records into
-//! mapped files, on Unix. `alloc` adds `TracedAlloc`, an allocator that charges heap memory to ops.
+//! has the versions. `flamegraph`, `gzip`, `html` and `parquet` add formats to [`export`]. `stream` (default) records
+//! into mapped files, on Unix. `alloc` adds `TracedAlloc`, an allocator that charges heap memory to ops.
 //!
 //! A library that is only annotated depends on `trace-core` instead, which has the attribute and the traits.
 

@@ -1,4 +1,4 @@
-// The table of ops, and of a selected op its shapes, its durations and its single executions.
+// The table of ops; for a selected op also its shapes, its durations and its single executions.
 
 /** Single executions that are listed, longest first. */
 const EXECUTIONS = 200;

@@ -24,10 +24,10 @@ pub(crate) struct WhatIfArgs {
     /// Calls on this rank take the usual time of the same calls on the other ranks
     #[arg(long, value_name = "RANK")]
     pub(crate) usual_rank: Vec<u32>,
-    /// Calls of this op take the usual time of all of them
+    /// Calls of this op take the usual time of its calls with the same shapes
     #[arg(long, value_name = "OP")]
     pub(crate) usual_op: Vec<String>,
-    /// Calls on the ranks of this pipeline stage take the usual time of all of them
+    /// Calls on the ranks of this pipeline stage take the usual time of the same calls on all ranks
     #[arg(long, value_name = "STAGE")]
     pub(crate) usual_stage: Vec<String>,
     /// How to find the usual time of calls with the same op and shapes

@@ -151,8 +151,8 @@ impl fmt::Debug for Block {
 /// Words on the heap that were zero when they were allocated.
 struct HeapWords(NonNull<[AtomicU64]>);
 
-/// Memory of freed blocks of the largest size, kept for reuse. The first write to a new page costs as much as half an op,
-/// and programs that make one short recording often make many.
+/// Memory of freed blocks of the largest size, kept for reuse. The first write to a new page costs as much as half an
+/// op, and programs that make one short recording often make many.
 static SPARE: std::sync::Mutex<Vec<HeapWords>> = std::sync::Mutex::new(Vec::new());
 /// Number of spare blocks, about 1.5 MiB in all.
 const MOST_SPARE: usize = if cfg!(loom) { 0 } else { 16 };

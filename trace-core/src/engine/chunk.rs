@@ -19,7 +19,7 @@ pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 pub const NO_PARENT: u32 = u32::MAX;
 
 const DURATION_BITS: u32 = 36;
-/// The duration of a row that has a longer one than fits: the real duration is in the row's extra.
+/// Stored in place of a duration that does not fit into a row: the real duration is in the row's extra.
 pub const LONG_DURATION: u64 = (1 << DURATION_BITS) - 1;
 const SIGNATURE_BITS: u32 = 24;
 /// The largest number of a signature. Numbers start at 0.
@@ -431,8 +431,8 @@ mod loom_tests {
         }
     }
 
-    /// One chunk fills a block, then another one uses the same block. A reader at any moment finds rows of only one of the
-    /// two.
+    /// One chunk fills a block, then another one uses the same block. A reader at any moment finds rows of only one of
+    /// the two.
     #[test]
     fn a_block_that_is_used_again_is_never_read_as_a_mix() {
         loom::model(|| {

@@ -1,5 +1,5 @@
-//! Several threads write, one moves their chunks out of a ring, and one reads at any moment: each row that was appended is
-//! found once, or was counted as dropped.
+//! Several threads write, one moves their chunks out of a ring, and one reads at any moment: each row that was appended
+//! is found once, or was counted as dropped.
 //!
 //! The ring here has the steps of the one in trace-runtime, in their order, around the real chunks and blocks.
 

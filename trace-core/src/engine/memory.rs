@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 /// Reports that a block of device memory was allocated.
 ///
 /// For a tensor library, or a program that allocates on a device itself. The report then shows the live memory of the
-/// device over time, its peak, and the ops that held it. `address` distinguishes the live blocks of a device; any number
-/// works if no two live blocks share it. Does nothing while no session records.
+/// device over time, its peak, and the ops that held it. `address` distinguishes the live blocks of a device; any
+/// number works if no two live blocks share it. Does nothing while no session records.
 ///
 /// ```
 /// use trace_core::{Device, memory};

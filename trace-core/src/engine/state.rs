@@ -226,8 +226,8 @@ fn count_locals(change: impl FnOnce(u32) -> u32) {
 }
 
 thread_local! {
-    /// Held by the thread that forks. Otherwise another thread might hold the lock during the fork, and in the child, which does
-    /// not have that thread, it would never be unlocked.
+    /// Held by the thread that forks. Otherwise another thread might hold the lock during the fork, and in the child,
+    /// which does not have that thread, it would never be unlocked.
     static HELD: RefCell<Option<MutexGuard<'static, Control>>> = const { RefCell::new(None) };
 }
 

@@ -213,8 +213,8 @@ impl Target {
         true
     }
 
-    /// Appends a row and its extra: both, or neither if one does not fit. The extra comes first, so that no reader finds the
-    /// row without it.
+    /// Appends a row and its extra: both, or neither if one does not fit. The extra comes first, so that no reader
+    /// finds the row without it.
     pub(crate) fn push_with_extra(&mut self, row: PackedRow, extra: RawExtra) {
         if self.chunk.storage.is_some() {
             return self.push_into_storage(row, &extra);

@@ -116,7 +116,8 @@ impl AsyncOp {
         polled
     }
 
-    /// Marks the time from now to the end as waiting for a device, and returns whether this execution is being recorded.
+    /// Marks the time from now to the end as waiting for a device, and returns whether this execution is being
+    /// recorded.
     pub fn begin_sync(&mut self) -> bool {
         if let Some(task) = &mut self.0 {
             task.begin_sync();

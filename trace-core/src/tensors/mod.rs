@@ -15,9 +15,9 @@
 //! Several may be on at once. Another version of a library has other types, which are not recorded: the code
 //! compiles, and its ops have no shapes.
 //!
-//! Slices, arrays and vectors of [elements](crate::Element) need no feature. Reading a tensor takes
-//! a reference, copies its dims and allocates nothing, with one exception: burn itself allocates to return more than five
-//! dims, or the device of a tensor that tracks gradients.
+//! Slices, arrays and vectors of [elements](crate::Element) need no feature. Reading a tensor takes a reference, copies
+//! its dims and allocates nothing, with one exception: burn itself allocates to return more than five dims, or the
+//! device of a tensor that tracks gradients.
 //!
 //! # Your own tensor
 //!

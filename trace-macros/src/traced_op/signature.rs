@@ -34,7 +34,7 @@ pub(crate) enum Passed {
 pub(crate) enum Access {
     /// Write to it: `x: &mut T` without a named lifetime, so the tensor can be read again after the body.
     InPlace,
-    /// The same for `&mut self`, whose name cannot be bound again.
+    /// Write to `&mut self`, whose name cannot be bound again.
     SelfInPlace,
     /// Read it: `x: &T`, or a number.
     Shared,

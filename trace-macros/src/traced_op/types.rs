@@ -66,8 +66,8 @@ pub(crate) enum Returns {
     Typed(TokenStream),
     /// A type that contains `impl Trait`, with `_` in its place.
     Opaque(TokenStream),
-    /// The same for a closure. The compiler infers the closure's parameters from the return type only if the body is the
-    /// last expression of the function.
+    /// A type with `_` in place of `impl Fn`. The compiler infers the parameters of the closure from the return type
+    /// only if the body is the last expression of the function.
     OpaqueFn(TokenStream),
     /// `impl Future`: the op ends when the future does.
     Future,

@@ -51,8 +51,8 @@ json_struct!(CallNode {
     optional: [label],
 });
 
-/// The call tree. Executions with different labels are different nodes. Work that was handed to another thread is a child
-/// of the op that handed it over.
+/// The call tree. Executions with different labels are different nodes. Work that was handed to another thread is a
+/// child of the op that handed it over.
 pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
     let nesting = Nesting::of(trace);
     let mut grouping = Grouping::new();

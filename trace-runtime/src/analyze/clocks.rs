@@ -42,7 +42,7 @@ fn exchanges(trace: &TraceStore) -> Vec<Exchange> {
     found
 }
 
-/// Aligns traces by the readings that their ranks exchanged; `None` if more than one of the traces has none.
+/// Aligns traces by the readings that their ranks exchanged; `None` if more than one trace has no readings.
 pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<ClockAlignment>, TraceError> {
     let ranks = ranks_of_each(traces)?;
     let mut clocks = Vec::new();

@@ -1,7 +1,7 @@
 //! Finds the entries of different ranks that are one call of a collective.
 //!
-//! Ranks call the collectives of one process group in the same order. So the entries of a call agree in process
-//! group, collective and sequence number. If the trace has no sequence numbers, the calls of each rank are counted instead.
+//! Ranks call the collectives of one process group in the same order. So the entries of a call agree in process group,
+//! collective and sequence number. If the trace has no sequence numbers, the calls of each rank are counted instead.
 
 use super::communication::CommunicationRule;
 use super::device_time::is_accelerator;

@@ -23,8 +23,8 @@ pub struct Collective {
     pub calls: usize,
     /// The largest number of ranks in a call.
     pub ranks: usize,
-    /// The time in which data moved: for each call the shortest duration among its ranks, added up. A call that does not
-    /// block lasts until the op that waits for it ends.
+    /// The time in which data moved: for each call the shortest duration among its ranks, added up. A call that does
+    /// not block lasts until the op that waits for it ends.
     pub transfer_ns: u64,
     /// The bytes of all calls, each counted once.
     pub bytes: u64,

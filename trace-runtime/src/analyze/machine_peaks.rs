@@ -42,8 +42,9 @@ impl MachinePeaks {
         })
     }
 
-    /// Measures the FLOP/s and the bandwidth that `threads` threads of this machine reach together. Runs multiplications and
-    /// additions of `f32` in registers, and copies more memory than caches hold; takes tens of milliseconds.
+    /// Measures the FLOP/s and the bandwidth that `threads` threads of this machine reach together. Runs
+    /// multiplications and additions of `f32` in registers, and copies more memory than caches hold; takes tens of
+    /// milliseconds.
     ///
     /// A generic build may measure less than the processor could reach with its special instructions. `now` returns the
     /// time since any fixed moment; the library does not read a clock itself.

@@ -12,8 +12,9 @@ impl TraceStore {
     ///
     /// 1. by readings that the ranks exchanged while they ran (`clock.exchanges` in the metadata; the crate `trace-mpi`
     ///    records them), with the drift between the first and the last one;
-    /// 2. by the wall clock, if all traces have it, they differ by at most a day, and no collective or message contradicts
-    ///    it: nothing is received before it is sent, and no rank leaves a collective before the last one arrives;
+    /// 2. by the wall clock, if all traces have it, they differ by at most a day, and no collective or message
+    ///    contradicts it: nothing is received before it is sent, and no rank leaves a collective before the last one
+    ///    arrives;
     /// 3. by matched collectives, which end on all ranks at about the same time, and messages, with the drift if it
     ///    is larger than their scatter;
     /// 4. each rank begins at zero.

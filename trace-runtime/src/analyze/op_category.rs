@@ -128,8 +128,8 @@ impl OpCategory {
 
     /// The category of a kernel, from the category of its own name and that of the op that launched it.
     ///
-    /// A matrix product that a convolution or attention launched belongs to their category. A kernel with an unknown name
-    /// has the category of its op. Otherwise the kernel's name decides.
+    /// A matrix product that a convolution or attention launched belongs to their category. A kernel with an unknown
+    /// name has the category of its op. Otherwise the kernel's name decides.
     pub(crate) fn of_launched(kernel: Option<OpCategory>, op: Option<OpCategory>) -> OpCategory {
         use OpCategory::{Attention, Convolution, Matmul};
         match (kernel, op) {

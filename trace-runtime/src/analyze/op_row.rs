@@ -15,7 +15,8 @@ use crate::model::json_struct::json_struct;
 pub struct OpRow {
     /// The op's name.
     pub operation: String,
-    /// The instance of the op, such as the layer `layers.3.attn`. Only in rows by label and shapes, if the op has a label.
+    /// The instance of the op, such as the layer `layers.3.attn`. Only in rows by label and shapes, if the op has a
+    /// label.
     pub label: Option<String>,
     /// File and line of its function, such as `src/layers.rs:12`; several if functions share a name. In the order of
     /// their first executions; empty if none is known.
@@ -36,8 +37,9 @@ pub struct OpRow {
     pub total_ns: u64,
     /// The part of the total that was not spent in ops inside it.
     pub self_ns: u64,
-    /// The part of the self time in which it only waited: for a device, another thread or a slower rank. It comes from the
-    /// [causal model](super::CausalModel), so only the rows of a [`Report`](crate::report::Report) have it; 0 elsewhere.
+    /// The part of the self time in which it only waited: for a device, another thread or a slower rank. It comes from
+    /// the [causal model](super::CausalModel), so only the rows of a [`Report`](crate::report::Report) have it; 0
+    /// elsewhere.
     pub waiting_ns: u64,
     /// Sum of all durations, nested and suspended time included.
     pub sum_ns: u64,
@@ -72,7 +74,7 @@ pub struct OpRow {
     /// FLOPs per second of the executions whose FLOPs are known. The time is device time if they launched work on a
     /// device, otherwise their own time. `None` if that time is unknown.
     pub flops_per_s: Option<f64>,
-    /// Bytes moved per second, of the same time.
+    /// Bytes moved per second, over the same time as `flops_per_s`.
     pub bytes_per_s: Option<f64>,
     /// FLOPs per byte moved, over the executions whose FLOPs are known.
     pub arithmetic_intensity: Option<f64>,

@@ -29,8 +29,8 @@ pub struct StepRow {
     pub exposed_communication_ns: Option<u64>,
     /// The time in which no accelerator was busy.
     pub device_idle_ns: Option<u64>,
-    /// The part of the idle time in which nothing had been launched: [`IdleClass::NothingLaunched`](super::IdleClass). `None`
-    /// if the trace does not have the launches.
+    /// The part of the idle time in which nothing had been launched: [`IdleClass::NothingLaunched`](super::IdleClass).
+    /// `None` if the trace does not have the launches.
     pub host_bound_ns: Option<u64>,
 }
 

@@ -17,9 +17,8 @@ use std::io::{self, BufWriter, Write};
 
 /// Writes a Chakra execution trace: a node for each entry, with the nodes that it depends on.
 ///
-/// Simulators read one file per rank, `job.0.et`, `job.1.et` and so on: use
-/// [`write_ranks`](super::write_ranks), which gives the process groups the same numbers in all files. If there is only one
-/// file, it has the nodes of all ranks.
+/// Simulators read one file per rank, `job.0.et`, `job.1.et` and so on: use [`write_ranks`](super::write_ranks), which
+/// gives the process groups the same numbers in all files. If there is only one file, it has the nodes of all ranks.
 ///
 /// - `data_deps` are the entries that came before: on the same thread or stream, by a launch, by a hand-off to another
 ///   thread, or because the host waited for a device. `ctrl_deps` is the op around the entry.
@@ -27,8 +26,8 @@ use std::io::{self, BufWriter, Write};
 ///   or ranks, because a simulator finds the waiting itself. Durations are whole microseconds whose sum is right to one
 ///   microsecond for each thread; the attribute `duration_ns` is exact. Time between ops is not in the file.
 /// - Collectives, sends and receives are communication nodes. If a device does the work, its entry is the communication
-///   node, and the host op that started it is a computation node. Communication for which Chakra has no type, and messages
-///   whose other rank is not known, are computation nodes too.
+///   node, and the host op that started it is a computation node. Communication for which Chakra has no type, and
+///   messages whose other rank is not known, are computation nodes too.
 /// - Process groups are numbered, as ASTRA-sim requires. A first node lists their ranks, and the metadata their names.
 ///
 /// Needs about 40 bytes per entry in addition to the causal model.

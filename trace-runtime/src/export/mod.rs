@@ -101,8 +101,8 @@ pub trait Exporter {
         0
     }
 
-    /// An exporter for parts of `whole`, such as its ranks, if a part needs facts about the whole trace. It gathers
-    /// them once.
+    /// An exporter for parts of `whole`, such as its ranks, if a part needs facts about the whole trace. The
+    /// exporter gathers these facts once.
     fn prepared<'t>(&self, _whole: &'t dyn TraceView) -> Option<Box<dyn Exporter + 't>>
     where
         Self: 't,
@@ -110,7 +110,8 @@ pub trait Exporter {
         None
     }
 
-    /// The part of the file name of one rank before the ending: `rank-3`, unless the readers of the format expect another name.
+    /// The part of the file name of one rank before the ending: `rank-3`, unless the readers of the format expect
+    /// another name.
     fn rank_name(&self, rank: u32) -> String {
         format!("rank-{rank}")
     }

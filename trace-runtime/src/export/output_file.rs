@@ -265,8 +265,8 @@ impl OutputFile {
 }
 
 /// Writes a trace to a file in the format of its ending: `.json`, `.chrome.json`, `.pftrace`, `.et`, `.collapsed`,
-/// `.speedscope.json`, `.csv`, `.pickle`, `.svg`, `.html`, `.parquet`, and others in [`FileFormat::endings`]; compressed if `.gz`
-/// follows, with the feature `gzip`.
+/// `.speedscope.json`, `.csv`, `.pickle`, `.svg`, `.html`, `.parquet`, and others in [`FileFormat::endings`];
+/// compressed if `.gz` follows, with the feature `gzip`.
 ///
 /// See [`OutputFile`] for the guarantees and errors, and to check the path in advance.
 pub fn write_file(trace: &dyn TraceView, path: impl Into<PathBuf>) -> Result<(), TraceError> {

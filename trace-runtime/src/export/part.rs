@@ -6,8 +6,8 @@ use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceStep, Trace
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
-/// A range of the entries of a trace, one rank, or some steps. Steps, parents and times are those of the whole trace, so
-/// that parts can be compared.
+/// A range of the entries of a trace, one rank, or some steps. Steps, parents and times are those of the whole trace,
+/// so that parts can be compared.
 pub(super) struct TracePart<'a> {
     trace: &'a dyn TraceView,
     picked: Picked,

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// One execution of an op.
 ///
-/// An entry also has the fields of its [`EntryDetails`]: `entry.thread`, `entry.kind`, `entry.meta`, and so on. They are
-/// stored in one shared allocation, because a long recording has many entries and most of them share these facts.
+/// An entry also has the fields of its [`EntryDetails`]: `entry.thread`, `entry.kind`, `entry.meta`, and so on. They
+/// are stored in one shared allocation, because a long recording has many entries and most of them share these facts.
 ///
 /// The first eight fields are always written to JSON. All others are written only if they differ from their
 /// default, and are optional when read.

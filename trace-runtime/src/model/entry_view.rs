@@ -136,7 +136,8 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// The times at which it did not work: see [`Pause`]. In an entry that was built by hand, a pause may end after the entry.
+    /// The times at which it did not work: see [`Pause`]. In an entry that was built by hand, a pause may end after the
+    /// entry.
     pub fn pauses(&self) -> &'a [Pause] {
         match self.0 {
             Held::Owned(entry) => &entry.pauses,

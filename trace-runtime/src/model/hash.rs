@@ -9,7 +9,8 @@ pub(crate) type FastMap<K, V> = HashMap<K, V, FastHash>;
 /// A set with a fast hash.
 pub(crate) type FastSet<K> = HashSet<K, FastHash>;
 
-/// Hashes sixteen bytes per round. The seeds are random for each map, so that names in a file cannot be chosen to collide.
+/// Hashes sixteen bytes per round. The seeds are random for each map, so that names in a file cannot be chosen to
+/// collide.
 #[derive(Debug, Clone)]
 pub(crate) struct FastHash {
     seeds: [u64; 2],

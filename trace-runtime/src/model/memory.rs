@@ -34,7 +34,8 @@ pub struct MemoryEvent<'a> {
 }
 
 impl<'a> MemoryEvent<'a> {
-    /// An allocation of `bytes` bytes, or a free if they are below zero. The other fields are `None`; set those that are known.
+    /// An allocation of `bytes` bytes, or a free if they are below zero. The other fields are `None`; set those that
+    /// are known.
     pub fn new(at_ns: i64, bytes: i64, device_id: &'a str) -> MemoryEvent<'a> {
         MemoryEvent {
             at_ns,

@@ -6,8 +6,8 @@ use super::wire::metadata::{MEMORY_CONTEXTS, of_rank};
 
 /// The heap memory of one op with its inputs, inside the ops around it.
 ///
-/// A program with the global allocator `TracedAlloc` records these; [`memory_contexts`] returns them. Memory is charged to
-/// the innermost op of the thread that allocates it. [`MemoryEvent::context`](super::MemoryEvent) refers to them by
+/// A program with the global allocator `TracedAlloc` records these; [`memory_contexts`] returns them. Memory is charged
+/// to the innermost op of the thread that allocates it. [`MemoryEvent::context`](super::MemoryEvent) refers to them by
 /// their position.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]

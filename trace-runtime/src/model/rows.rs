@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SignatureIndex(pub(super) u32);
 
-/// An entry for [`TraceStoreBuilder::push_row`], whose op was added before. Use [`NewEntry`] if each entry has another op.
+/// An entry for [`TraceStoreBuilder::push_row`], whose op was added before. Use [`NewEntry`] if each entry has another
+/// op.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct NewRow {

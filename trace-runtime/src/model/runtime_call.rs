@@ -31,8 +31,8 @@ pub struct RuntimeCall<'a> {
     /// The `step` of the innermost op on that thread that contains the call; `None` outside ops.
     pub during: Option<usize>,
     /// The stream it acts on, as the number of the stream's thread in this trace. For a stream synchronisation, the
-    /// stream that is waited for; for a stream wait, the stream that waits. `None` if the trace does not contain it, and
-    /// for calls that act on all streams.
+    /// stream that is waited for; for a stream wait, the stream that waits. `None` if the trace does not contain it,
+    /// and for calls that act on all streams.
     pub stream: Option<u64>,
     /// For a wait for an event, the number of the call that recorded the event.
     pub event: Option<usize>,

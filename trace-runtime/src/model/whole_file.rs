@@ -83,8 +83,9 @@ impl FileIdentity {
     }
 }
 
-/// Writes a file as [`write_whole`] does, but only over the file that was there `before`. If another process has written
-/// it since then, the new content goes to the first of `others` that does not exist. Returns the path that was written.
+/// Writes a file as [`write_whole`] does, but only over the file that was there `before`. If another process has
+/// written it since then, the new content goes to the first of `others` that does not exist. Returns the path that was
+/// written.
 pub(crate) fn write_unless_taken(
     path: &Path,
     before: Option<&FileIdentity>,

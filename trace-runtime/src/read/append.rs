@@ -19,8 +19,8 @@ impl Collector {
         }
     }
 
-    /// True if an event can only be added after all events before it: the row of an async span depends on the spans that run
-    /// at the same time, and the name of an XLA device changes the meaning of later rows.
+    /// True if an event can only be added after all events before it: the row of an async span depends on the spans
+    /// that run at the same time, and the name of an XLA device changes the meaning of later rows.
     pub(super) fn needs_all_before(event: &Event<'_>) -> bool {
         match event.phase() {
             b'b' | b'e' => true,

@@ -118,8 +118,8 @@ fn eight_digits(text: [u8; 8]) -> Option<u64> {
     if (values.wrapping_add(LOW * 0x76) | values) & (LOW * 0x80) != 0 {
         return None;
     }
-    // Adjacent digits are joined into pairs, pairs into groups of four, and these into the number. The first digit is in the
-    // lowest byte.
+    // Adjacent digits are joined into pairs, pairs into groups of four, and these into the number. The first digit is
+    // in the lowest byte.
     let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
     Some((fours & 0xffff) * 10_000 + (fours >> 32))

@@ -52,8 +52,9 @@ impl Reader {
         self
     }
 
-    /// Keeps the frames of modules (`nn.Module: Linear_0`, which torch.profiler records with `with_stack=True`) as ops around
-    /// those that they call. Op tables then have the host and device time of each module, and trees show its parts.
+    /// Keeps the frames of modules (`nn.Module: Linear_0`, which torch.profiler records with `with_stack=True`) as ops
+    /// around those that they call. Op tables then have the host and device time of each module, and trees show its
+    /// parts.
     ///
     /// ```
     /// use trace_runtime::analyze::by_op;

@@ -21,9 +21,10 @@ pub(super) struct Steps {
 impl Steps {
     /// Finds the annotations that mark steps.
     ///
-    /// If several loops are annotated, the steps are those of `torch.profiler`, else of an annotation with a `step_num`, else
-    /// of the loop whose annotations take the most time (the outer one), else those on rows of devices. If several threads
-    /// of a rank annotate the loop, the thread whose annotations take the most time decides.
+    /// If several loops are annotated, the steps are those of `torch.profiler`, else of an annotation with a
+    /// `step_num`, else of the loop whose annotations take the most time (the outer one), else those on rows of
+    /// devices. If several threads of a rank annotate the loop, the thread whose annotations take the most time
+    /// decides.
     pub(super) fn find(rows: &[EventRow], ops: &Ops, places: &Places) -> Steps {
         let named: HashMap<u32, StepName, FastHash> = ops.steps().collect();
         if named.is_empty() {

@@ -49,8 +49,8 @@ fn each(
 }
 
 impl Texts {
-    /// The number, from 0, of the text made of these parts. `more` are further parts; those whose bit in `chosen` is set are
-    /// used. Empty parts are not stored.
+    /// The number, from 0, of the text made of these parts. `more` are further parts; those whose bit in `chosen` is
+    /// set are used. Empty parts are not stored.
     #[inline]
     pub(super) fn id<const A: usize>(
         &mut self,

@@ -125,9 +125,9 @@ impl SessionBuilder {
     /// Records a sample of the heap's blocks in a program with `TracedAlloc`: one per `bytes` bytes on average, at
     /// random, as jemalloc and Go do; 512 KiB is a good value. 0, the default, records every block.
     ///
-    /// For programs that allocate millions of times a second: a block that is not sampled costs about 25 instructions when
-    /// it is allocated and again when it is freed. The figures are then unbiased estimates, and the report marks them as
-    /// such. An op whose blocks were sampled `n` times has a relative standard error of about `1 / √n`.
+    /// For programs that allocate millions of times a second: a block that is not sampled costs about 25 instructions
+    /// when it is allocated and again when it is freed. The figures are then unbiased estimates, and the report marks
+    /// them as such. An op whose blocks were sampled `n` times has a relative standard error of about `1 / √n`.
     pub fn sample_allocations(mut self, every_bytes: u64) -> Self {
         self.sample_allocations = every_bytes;
         self
@@ -167,8 +167,8 @@ impl SessionBuilder {
     /// The space of the ring is reserved at the [start](Self::start).
     ///
     /// The file can be read at any time, even while the program runs, with [`read::open`](crate::read::open) and
-    /// `optrace`. Do not truncate or overwrite it while it is being recorded. If there is a file with the recording of a
-    /// process that crashed, that file is renamed to `name.PID.optrace`. Any other file is replaced.
+    /// `optrace`. Do not truncate or overwrite it while it is being recorded. If there is a file with the recording of
+    /// a process that crashed, that file is renamed to `name.PID.optrace`. Any other file is replaced.
     ///
     /// Use this for long runs and for programs that may crash, and [`output`](Self::output) to write one file in
     /// another format at the end. [`Session::finish`] reads the file back; drop the session if you do not need the
@@ -202,9 +202,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Splits the recording of [`stream_to`](Self::stream_to): `run.optrace` has the ring, and ops that are moved out of it
-    /// go to `run.1.optrace`, `run.2.optrace` and so on. A new file begins when one has more than `max_bytes`. When
-    /// there are more than `max_files` of them, the oldest is removed, and its ops are counted in the trace's
+    /// Splits the recording of [`stream_to`](Self::stream_to): `run.optrace` has the ring, and ops that are moved out
+    /// of it go to `run.1.optrace`, `run.2.optrace` and so on. A new file begins when one has more than `max_bytes`.
+    /// When there are more than `max_files` of them, the oldest is removed, and its ops are counted in the trace's
     /// `replaced`.
     ///
     /// [`read::open`](crate::read::open) reads `run.optrace` with all its parts. A single part can be read too.
@@ -219,10 +219,11 @@ impl SessionBuilder {
     /// Keeps only the last ops, in a fixed amount of memory: a flight recorder that can always be on. Older ops are
     /// replaced and counted in the trace's `replaced`.
     ///
-    /// The limit is a number of bytes, or a [`Duration`](std::time::Duration). [`Session::dump`] writes the kept ops to a
-    /// file while recording continues; [`dump_on_panic`](Self::dump_on_panic), [`dump_on_signal`](Self::dump_on_signal) and
-    /// [`dump_if_slower`](Self::dump_if_slower) write them automatically; [`output`](Self::output) writes them at the end.
-    /// With [`stream_to`](Self::stream_to) the memory is that of a file, so that the kept ops outlive the process.
+    /// The limit is a number of bytes, or a [`Duration`](std::time::Duration). [`Session::dump`] writes the kept ops to
+    /// a file while recording continues; [`dump_on_panic`](Self::dump_on_panic),
+    /// [`dump_on_signal`](Self::dump_on_signal) and [`dump_if_slower`](Self::dump_if_slower) write them automatically;
+    /// [`output`](Self::output) writes them at the end. With [`stream_to`](Self::stream_to) the memory is that of a
+    /// file, so that the kept ops outlive the process.
     ///
     /// ```
     /// use trace_runtime::{Session, TraceView, read, traced_op};

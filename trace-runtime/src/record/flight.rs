@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The ops that a [flight recorder](super::SessionBuilder::keep_last) keeps: those that fit into a number of bytes, or those
-/// of the last seconds.
+/// The ops that a [flight recorder](super::SessionBuilder::keep_last) keeps: those that fit into a number of bytes, or
+/// those of the last seconds.
 ///
 /// ```
 /// use std::time::Duration;

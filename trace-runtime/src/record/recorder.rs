@@ -13,8 +13,8 @@ use trace_core::__engine::state;
 
 /// Records the ops of one thread.
 ///
-/// There are two ways to use one. A recorder from [`new`](Self::new) records the ops that its methods begin and end, and
-/// [`finish`](Self::finish) returns them. [`with_recorder`](crate::with_recorder) gives access to the recorder that
+/// There are two ways to use one. A recorder from [`new`](Self::new) records the ops that its methods begin and end,
+/// and [`finish`](Self::finish) returns them. [`with_recorder`](crate::with_recorder) gives access to the recorder that
 /// `#[traced_op]` uses on a thread; its ops belong to the session.
 ///
 /// Ops opened by [`begin_op`](Self::begin_op) are flat: the next `begin_op` ends them. Ops opened by
@@ -108,7 +108,8 @@ impl TraceRecorder {
         result
     }
 
-    /// The trace so far, without open ops. Its cost is proportional to the number of ops that ended since the last call.
+    /// The trace so far, without open ops. Its cost is proportional to the number of ops that ended since the last
+    /// call.
     pub fn current_trace(&self) -> &RecordedExecutionTrace {
         self.live.get(|covered| {
             let Some(recorded) = self.recorder.rows_since(covered) else {
@@ -154,8 +155,8 @@ pub(super) fn finish(recorder: Recorder) -> RecordedExecutionTrace {
     RecordedExecutionTrace::from(&store)
 }
 
-/// Runs `f` on the recorder that `#[traced_op]` uses on this thread. Returns `None`, without a call of `f`, if this thread
-/// does not record or its recorder is in use.
+/// Runs `f` on the recorder that `#[traced_op]` uses on this thread. Returns `None`, without a call of `f`, if this
+/// thread does not record or its recorder is in use.
 ///
 /// Ops that run inside `f` are not recorded, only counted as dropped: the recorder is in use.
 ///

@@ -38,7 +38,8 @@ impl Schedule {
         self
     }
 
-    /// Number of steps after the wait that are recorded and discarded, so that caches and clocks are warm. 0 if not set.
+    /// Number of steps after the wait that are recorded and discarded, so that caches and clocks are warm. 0 if not
+    /// set.
     pub const fn warm_up(mut self, steps: usize) -> Schedule {
         self.warm_up = steps;
         self

@@ -373,8 +373,8 @@ fn empty_because(error: &TraceError) -> TraceStore {
 
 /// Records the ops that `body` runs on this thread, and nothing else.
 ///
-/// Independent of sessions and of other threads: two threads may record at the same time, and these ops are not part of a
-/// session that is running.
+/// Independent of sessions and of other threads: two threads may record at the same time, and these ops are not part of
+/// a session that is running.
 ///
 /// ```
 /// use trace_runtime::{record, traced_op};

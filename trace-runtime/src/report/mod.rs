@@ -114,8 +114,8 @@ pub struct Report {
     pub memory: Vec<LiveMemory>,
     /// Heap memory by op and input shapes, if the program used `TracedAlloc`.
     pub heap: Vec<HeapRow>,
-    /// The average distance in bytes between two blocks of the heap that were recorded, if it was sampled: the figures of
-    /// the heap are then estimates.
+    /// The average distance in bytes between two blocks of the heap that were recorded, if it was sampled: the figures
+    /// of the heap are then estimates.
     pub memory_sampled_every: Option<u64>,
     /// Memory that grew with every step.
     pub memory_growth: Vec<MemoryGrowth>,

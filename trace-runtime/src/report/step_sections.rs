@@ -66,8 +66,8 @@ pub(super) fn steps(report: &Report, limit: usize) -> Table {
 /// Width of a row of shades, at most.
 const SHADES: usize = 40;
 
-/// A row for each rank: its work in each step, compared with the others. If there are too many ranks, those with the most
-/// work are shown.
+/// A row for each rank: its work in each step, compared with the others. If there are too many ranks, those with the
+/// most work are shown.
 pub(super) fn ranks_by_step(report: &Report, limit: usize) -> Table {
     let map = &report.rank_steps;
     if map.steps.len() < 2 {

@@ -62,7 +62,8 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// A line below the table.
     pub footer: Option<String>,
-    /// The title of a column, and a line below the table that explains the column. The line is left out if the column is.
+    /// The title of a column, and a line below the table that explains the column. The line is left out if the column
+    /// is.
     pub footnote: Option<(&'static str, String)>,
 }
 

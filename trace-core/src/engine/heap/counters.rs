@@ -51,7 +51,7 @@ pub(super) struct ContextCounters {
     frees: AtomicU64,
     /// 1 if the context is in the list of contexts that changed since the log was last written.
     is_listed: AtomicU64,
-    /// Allocated less freed bytes, as of the log of changes.
+    /// Allocated minus freed bytes when the context was last logged.
     logged: AtomicU64,
     calls: AtomicU64,
     inside: AtomicU64,
@@ -128,7 +128,7 @@ impl ContextCounters {
         is_first
     }
 
-    /// The change of what this thread allocated less what it freed, since the last call.
+    /// The change of the thread's live memory (allocated minus freed bytes) since the last call.
     pub(super) fn change_to_log(&self) -> i64 {
         self.is_listed.store(0, Ordering::Relaxed);
         let live = self

@@ -1,9 +1,9 @@
 //! Sampling: records one block per `every` bytes on average, at random, as jemalloc and Go do.
 //!
-//! Sample points are spread over the bytes that a thread allocates, with gaps that are exponentially distributed. A block
-//! is recorded if it has a point in it: with the probability `p = 1 - exp(-bytes / every)`. It then counts as
-//! `bytes / p` bytes and `1 / p` blocks, so the expected value of every sum is the exact sum. The weight depends on the size
-//! of the block alone, and the size is known again when the block is freed.
+//! Sample points are spread over the bytes that a thread allocates, with gaps that are exponentially distributed. A
+//! block is recorded if it has a point in it: with the probability `p = 1 - exp(-bytes / every)`. It then counts as
+//! `bytes / p` bytes and `1 / p` blocks, so the expected value of every sum is the exact sum. The weight depends on the
+//! size of the block alone, and the size is known again when the block is freed.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -136,8 +136,8 @@ pub(super) fn with_shared_slot(f: impl FnOnce(&'static Slot)) {
     }
 }
 
-/// Begins to record the heap: every block, or one block per `sampled_every` bytes on average if that is not 0. Returns false
-/// and records nothing if the program does not use `TracedAlloc`.
+/// Begins to record the heap: every block, or one block per `sampled_every` bytes on average if that is not 0. Returns
+/// false and records nothing if the program does not use `TracedAlloc`.
 pub fn begin(clock: &Clock, only: Option<u64>, sampled_every: u64) -> bool {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     thread::as_tracer(|| {

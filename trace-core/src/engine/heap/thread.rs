@@ -51,7 +51,7 @@ pub(super) struct ThreadHeap {
     pub(super) owner: Cell<Owner>,
     /// The counters of the innermost op, which is always in `listed`.
     pub(super) counters: Cell<&'static ContextCounters>,
-    /// Bytes that the thread allocated less those that it freed.
+    /// Bytes that the thread allocated, minus those that it freed.
     pub(super) net: Cell<i64>,
     /// The highest `net` since the innermost op began.
     pub(super) highest: Cell<i64>,
@@ -91,15 +91,15 @@ const MAX_LISTED: usize = 32;
 /// Counters that are never used: those of a thread without a slot.
 static NO_COUNTERS: ContextCounters = ContextCounters::new();
 
-/// This thread's heap. `LocalKey::with` would pass it to a closure, which is not inlined; the variables that the closure
-/// captures would go through memory, which costs about thirty of the sixty instructions of an allocation.
+/// This thread's heap. `LocalKey::with` would pass it to a closure, which is not inlined; the variables that the
+/// closure captures would go through memory, which costs about thirty of the sixty instructions of an allocation.
 #[inline]
 #[allow(unsafe_code, reason = "see below")]
 fn here(_on: &ThisThread) -> &ThreadHeap {
     let heap: *const ThreadHeap = HEAP.with(std::ptr::from_ref);
-    // SAFETY: `HEAP` has no destructor, so its memory is valid as long as the thread runs. The reference does not outlive
-    // the argument, which is on the thread's stack, and does not leave the thread: neither of them is `Send`. All fields
-    // are cells, so there is never a `&mut` to them.
+    // SAFETY: `HEAP` has no destructor, so its memory is valid as long as the thread runs. The reference does not
+    // outlive the argument, which is on the thread's stack, and does not leave the thread: neither of them is `Send`.
+    // All fields are cells, so there is never a `&mut` to them.
     unsafe { &*heap }
 }
 
@@ -140,8 +140,8 @@ pub(crate) struct Block {
     pub(super) address: usize,
 }
 
-/// Removes the record of a block before it is freed or moved: afterwards its address may belong to another block. `None` if
-/// it was not recorded.
+/// Removes the record of a block before it is freed or moved: afterwards its address may belong to another block.
+/// `None` if it was not recorded.
 #[inline]
 pub(crate) fn take(address: usize) -> Option<Block> {
     let Some(word) = shadow::usual_word(address) else {

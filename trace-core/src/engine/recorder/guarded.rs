@@ -95,8 +95,8 @@ pub(crate) fn end<D: Describe>(local: &Local, id: OpId, outputs: D) {
         at = unsafe { local.sink() }.sink.describe_outputs(from, outputs);
         expected = expected.after(at.wrapping_sub(from));
     }
-    // SAFETY: the recorder is not busy again. `close_known` runs nothing but its own code. The op is still the innermost:
-    // ops do not begin and end while the recorder is busy.
+    // SAFETY: the recorder is not busy again. `close_known` runs nothing but its own code. The op is still the
+    // innermost: ops do not begin and end while the recorder is busy.
     if !unsafe { local.peek() }.close_known(start, steps, expected, end) {
         close_described(local, id, at, end);
     }

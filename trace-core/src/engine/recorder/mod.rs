@@ -71,7 +71,7 @@ struct Unusual {
     words: OpWords,
     has_extra: bool,
     opened_by: OpenedBy,
-    /// Its row is written, but an op inside it is open.
+    /// The row of the op is written, but an op inside it is still open.
     has_ended: bool,
 }
 

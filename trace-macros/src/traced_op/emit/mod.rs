@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The branch that is never taken gives the expression a type even if the body diverges, so that the code after it is
-//! not reported as unreachable. A body that contains `return` becomes a closure instead of a block, an async body becomes
-//! an async block.
+//! not reported as unreachable. A body that contains `return` becomes a closure instead of a block, an async body
+//! becomes an async block.
 
 /// Tokens whose names user code cannot see.
 macro_rules! hygienic {
@@ -313,7 +313,7 @@ fn sync(op: &OpPlan) -> Option<TokenStream> {
     Some(hygienic!(if #private::#ty::begin_sync(&mut op) { let _ = #sync; }))
 }
 
-/// The same as a closure that gets the op: an `Op` or an `AsyncOp`.
+/// The wait of [`sync`] as a closure that gets the op: an `Op` or an `AsyncOp`.
 fn sync_closure(op: &OpPlan, ty: &TokenStream) -> TokenStream {
     let private = &op.private;
     if let Some(sync) = &op.sync {

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 /// it. Therefore work of the entry after an inner op, or after a wait for another thread, counts as done before it.
 #[derive(Debug)]
 pub(crate) struct Dependencies {
-    /// By entry, the time that it worked, without waiting and without the ops inside it. 0 for entries that repeat the time of
-    /// others.
+    /// By entry, the time that it worked, without waiting and without the ops inside it. 0 for entries that repeat the
+    /// time of others.
     pub(crate) work_ns: Vec<u64>,
     /// By entry: the thread, stream or task that it ran on; the maximum for entries without a start.
     pub(crate) lane: Vec<u32>,

@@ -26,9 +26,9 @@ pub(crate) struct DeviceWait<'a> {
 impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     /// For each set of intervals of a rank, the time of each host op within them, longest first.
     ///
-    /// Waiting, time outside ops and the work of devices are left out. If several threads work at one moment, the one whose
-    /// piece of work began last counts. The time of an entry is counted for the entry that `charged` returns
-    /// for it.
+    /// Waiting, time outside ops and the work of devices are left out. If several threads work at one moment, the one
+    /// whose piece of work began last counts. The time of an entry is counted for the entry that `charged` returns for
+    /// it.
     pub(crate) fn host_ops_during(
         &self,
         rank: Option<u32>,

@@ -76,8 +76,8 @@ pub struct DeviceIdle {
     pub idle_ns: u64,
     /// The causes that have any time, longest first.
     pub causes: Vec<IdleCause>,
-    /// The idle time of each stream of the device, within the span of the stream. Empty if the device's work is recorded
-    /// on host threads.
+    /// The idle time of each stream of the device, within the span of the stream. Empty if the device's work is
+    /// recorded on host threads.
     pub streams: Vec<StreamIdle>,
 }
 
@@ -103,7 +103,7 @@ impl DeviceIdle {
 pub struct StreamIdle {
     /// The name of the stream.
     pub stream: String,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
     /// Time in which nothing ran on it.
     pub idle_ns: u64,

@@ -265,7 +265,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         self.add(IdleClass::NothingLaunched, at, end, NO_NAME);
     }
 
-    /// Time in which an entry of another stream was waited for.
+    /// Time in which the work waited for an entry of another stream.
     fn on_stream(&mut self, source: u32, start: i64, end: i64) {
         let model = self.model;
         let name = self.name(source);

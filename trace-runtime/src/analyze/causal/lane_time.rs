@@ -64,7 +64,8 @@ json_struct!(LaneWait {
 });
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// The working, waiting and other time of each host thread and stream: hosts first, in the order in which they began.
+    /// The working, waiting and other time of each host thread and stream: hosts first, in the order in which they
+    /// began.
     pub fn lanes(&self) -> Vec<LaneTime> {
         let mut times: Vec<LaneTime> = Vec::new();
         for kind in [LaneKind::Host, LaneKind::Device] {

@@ -36,7 +36,7 @@ pub(in crate::analyze) struct Meeting {
     pub(in crate::analyze) class: MeetingClass,
     /// The entry of the root, if the class has one.
     pub(super) root: Option<u32>,
-    /// The entries, one or more for each rank; of a message the send, then the receive.
+    /// The entries, one or more for each rank; for a message, the send and then the receive.
     pub(in crate::analyze) entries: Box<[u32]>,
 }
 

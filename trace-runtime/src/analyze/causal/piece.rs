@@ -10,8 +10,8 @@ use crate::model::{TraceStep, TraceView};
 pub(super) struct Piece {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// An entry, or a runtime call outside ops: see [`Node`]. [`NONE`] outside both: waiting, or time in a step that the
-    /// thread of the step spent between its ops.
+    /// An entry, or a runtime call outside ops: see [`Node`]. [`NONE`] outside both: waiting, or time in a step that
+    /// the thread of the step spent between its ops.
     pub(super) node: u32,
     /// Index of the wait that the stretch is part of; [`NONE`] for work.
     pub(super) wait: u32,

@@ -26,8 +26,8 @@ pub struct RankTime {
     pub waiting_ns: u64,
     /// Time in which nothing was traced on the rank.
     pub idle_ns: u64,
-    /// Time that other ranks waited because of this one. It may be longer than `span_ns`, because several ranks can wait at
-    /// once.
+    /// Time that other ranks waited because of this one. It may be longer than `span_ns`, because several ranks can
+    /// wait at once.
     pub caused_ns: u64,
 }
 

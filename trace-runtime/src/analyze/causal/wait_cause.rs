@@ -1,8 +1,8 @@
 //! The causes of waits between ranks: which ops made the late rank late.
 //!
-//! A rank is late because of its work since both ranks last met: the ops that took longer there than on the waiting rank.
-//! So a wait is divided among the ops of the late rank in proportion to this excess. If the late rank itself waited for a
-//! third one, that part of the wait is charged to the cause of that wait.
+//! A rank is late because of its work since both ranks last met: the ops that took longer there than on the waiting
+//! rank. So a wait is divided among the ops of the late rank in proportion to this excess. If the late rank itself
+//! waited for a third one, that part of the wait is charged to the cause of that wait.
 
 use super::CausalModel;
 use super::last_met::LastMet;
@@ -34,7 +34,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         order.sort_by_key(|&wait| self.waits[self.rank_waits[wait as usize].wait as usize].end);
         let last_met = LastMet::of(self);
         let mut causes: Vec<Vec<Cause>> = vec![Vec::new(); self.rank_waits.len()];
-        // The waits of the model have other numbers: waits between ranks are the last of them.
+        // In the list of all waits of the model, the waits between ranks come last, from this number on.
         let first = self.rank_waits.first().map_or(NONE, |wait| wait.wait);
         // The maps are used again for each wait.
         let mut late_profile = (None, FastMap::default());

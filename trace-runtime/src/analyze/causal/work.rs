@@ -110,8 +110,8 @@ impl DeviceWork {
         work
     }
 
-    /// Adds the work that an op with the option `sync` launched and waited for. Its start on the device is not known, so it is
-    /// assumed to start when the op began to wait.
+    /// Adds the work that an op with the option `sync` launched and waited for. Its start on the device is not known,
+    /// so it is assumed to start when the op began to wait.
     fn synchronised<'a>(&mut self, lanes: &Lanes<'a>, host: u32, entry: u32, view: &EntryView<'a>) {
         if let Some((lane, start, end)) = lanes.sync_of(view) {
             self.by_lane[lane as usize].works.push(Work {

@@ -75,8 +75,8 @@ impl RunGroup {
 
     /// The group as a baseline file: JSON with one row a line, so that a changed op is a changed line in a review.
     ///
-    /// Runs are left out if the file would exceed 200 kB, but three are always kept. With a thousand rows there is room for
-    /// three.
+    /// Runs are left out if the file would exceed 200 kB, but three are always kept. With a thousand rows there is room
+    /// for three.
     ///
     /// # Errors
     /// The figures cannot be written as JSON. This does not happen for groups of recorded runs.
@@ -277,8 +277,9 @@ fn figures(fields: &[u64]) -> Option<RowFigures> {
     })
 }
 
-/// For each field, the field of the exact run that it is a multiple of. It is the same field, except that the last two
-/// are multiples of the self time: they may be zero in one run and large in another.
+/// For each field, the field of the exact run that it is stored as a multiple of. The last two are stored as multiples
+/// of the self time, because they may be zero in one run and large in another; all others as multiples of the same
+/// field.
 const RELATIVE_TO: [usize; 8] = [0, 1, 2, 3, 4, 5, 1, 1];
 
 /// The figures of another run as thousandths of the exact ones; the count is not converted.

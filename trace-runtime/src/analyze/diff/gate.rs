@@ -5,8 +5,8 @@ use super::verdict::Verdict;
 use crate::model::json_struct::json_struct;
 use crate::units::{duration, percent, prose, shapes};
 
-/// The limits for a CI job, for [`TraceDiff::failures`]. A change fails only if it is significant, larger than its limit,
-/// and heavy enough. Without a limit nothing fails.
+/// The limits for a CI job, for [`TraceDiff::failures`]. A change fails only if it is significant, larger than its
+/// limit, and heavy enough. Without a limit nothing fails.
 ///
 /// ```
 /// use trace_runtime::analyze::Gate;
@@ -80,7 +80,8 @@ json_struct!(GateFailure {
 });
 
 impl TraceDiff {
-    /// The total and the ops that got too slow for a gate: the total first, then the heaviest. Empty if the gate passes.
+    /// The total and the ops that got too slow for a gate: the total first, then the heaviest. Empty if the gate
+    /// passes.
     ///
     /// An added op fails if it weighs enough, unless removed ops save as much time: an op that was renamed does not
     /// fail.

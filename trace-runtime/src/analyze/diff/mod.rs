@@ -24,8 +24,8 @@
 //! The time outside ops is tested in the same way; its calls are the gaps between ops.
 //!
 //! **The level of a side** is the mean of the lower half of its runs (the three fastest of five), for each figure. A
-//! shared machine is slow for several runs in a row, and only ever adds time, so the slow half shows the machine and the
-//! fast half the program.
+//! shared machine is slow for several runs in a row, and only ever adds time, so the slow half shows the machine and
+//! the fast half the program.
 //!
 //! **The common change.** If four ops or more have a share of the time, the median of their changes is the common
 //! change. Its cause is the clock speed, the load of the machine, or a compiler. A change of only half of the ops is
@@ -59,9 +59,9 @@
 //! times and calls of all ops, 1 % for their times. This holds for any dependence between the tests. The size that a
 //! verdict needs, below, makes false verdicts much rarer than that.
 //!
-//! **Size.** A verdict also needs a change above the threshold, with and without the common change, and above two thirds
-//! of the threshold at the lower end of its 95 % interval. It must have the direction in which the time that is shown
-//! changed: nothing that shrinks is called slower.
+//! **Size.** A verdict also needs a change above the threshold, with and without the common change, and above two
+//! thirds of the threshold at the lower end of its 95 % interval. It must have the direction in which the time that is
+//! shown changed: nothing that shrinks is called slower.
 //!
 //! **The total from its ops.** If the tests of the total do not prove a change, ops that are proven to have changed may
 //! still explain it. If together they change the total by more than the threshold, in the direction in which it
@@ -75,23 +75,24 @@
 //!
 //! Measured on the examples `transformer` and `train_mlp` with a [`Gate`] at 5 % for the total and for ops, by
 //! `trace-runtime/examples/gate_rates.rs`: 40 recordings of each program and of each slowdown, made in turns, 200
-//! comparisons of different runs in each case, which overlap. They were recorded twice: on two cores that were idle most of
-//! the time, and on two cores with about 15 programs that wanted to run (runs took four times their quiet time). The
-//! constants were chosen on these recordings, so new ones may do a little worse.
-//! - One binary against itself, with 1, 3 and 5 runs a side: 0 failures of 200 in all 12 cases, and 0 of 31 in each of the 4
-//!   cases in turns.
-//! - Five runs a side find +10 % in an op with 34 % of the time in 199 and 200 of 200 (idle, busy), with 23 % of the time in 199
-//!   and 200, with 10 % of the time in 182 and 191 (in turns 182 and 200), and in all matrix products, which are 78 % of
-//!   the time, in 170 and 198 (in turns 200 and 200). So the goal of 95 % is met in most cases, and in turns in all but one.
-//! - Four calls that take ten times as long, twice the calls, an added op and a tail were found in 200 of 200 by the version
-//!   before, on idle cores. `scripts/gate-check.sh full` measures all of it.
+//! comparisons of different runs in each case, which overlap. They were recorded twice: on two cores that were idle
+//! most of the time, and on two cores with about 15 programs that wanted to run (runs took four times their quiet
+//! time). The constants were chosen on these recordings, so new ones may do a little worse.
+//! - One binary against itself, with 1, 3 and 5 runs a side: 0 failures of 200 in all 12 cases, and 0 of 31 in each of
+//!   the 4 cases in turns.
+//! - Five runs a side find +10 % in an op with 34 % of the time in 199 and 200 of 200 (idle, busy), with 23 % of the
+//!   time in 199 and 200, with 10 % of the time in 182 and 191 (in turns 182 and 200), and in all matrix products,
+//!   which are 78 % of the time, in 170 and 198 (in turns 200 and 200). So the goal of 95 % is met in most cases, and
+//!   in turns in all but one.
+//! - Four calls that take ten times as long, twice the calls, an added op and a tail were found in 200 of 200 by the
+//!   version before, on idle cores. `scripts/gate-check.sh full` measures all of it.
 //!
 //! # Assumptions
 //!
 //! Runs of a side do the same work. Disturbances between runs are independent after the common change is removed; in
-//! groups they may drift as above. The addresses of an op's data are alike on both sides: they can change the time of an op
-//! by a factor of two, in all runs of a program. An op that is slow only in some runs is not found: the quietest run does
-//! not show it. If most ops of a trace change for different reasons, the median change is still called common.
+//! groups they may drift as above. The addresses of an op's data are alike on both sides: they can change the time of
+//! an op by a factor of two, in all runs of a program. An op that is slow only in some runs is not found: the quietest
+//! run does not show it. If most ops of a trace change for different reasons, the median change is still called common.
 
 mod baseline;
 mod compare;

@@ -158,8 +158,8 @@ fn quiet_runs(side: &[f64]) -> Vec<f64> {
     runs
 }
 
-/// The level of a metric on one side: the mean of the lower half of its runs. Other programs only add time, and often to
-/// several runs in a row, so the fastest runs show the program best.
+/// The level of a metric on one side: the mean of the lower half of its runs. Other programs only add time, and often
+/// to several runs in a row, so the fastest runs show the program best.
 pub(super) fn level(side: &[f64]) -> f64 {
     mean(&quiet_runs(side))
 }
@@ -211,8 +211,8 @@ impl Noise {
         }
     }
 
-    /// Tests the change of one item; `common` is the part of it that all items share. `uneven` is the logarithm of the
-    /// median call divided by the quiet call: 0 if all calls take equally long.
+    /// Tests the change of one item; `common` is the part of the change that all items share. `uneven` is the logarithm
+    /// of the median call divided by the quiet call: 0 if all calls take equally long.
     pub(super) fn test(&self, series: &[f64], change: f64, common: f64, uneven: f64) -> Tested {
         let runs = &self.runs;
         let seen = runs.freedom() as f64;
@@ -244,7 +244,7 @@ impl Noise {
 pub(super) struct Tested {
     /// The change from before to after.
     pub(super) change: f64,
-    /// The part of it that the other items do not share.
+    /// The part of the change that the other items do not share.
     pub(super) specific: f64,
     error: f64,
     freedom: f64,

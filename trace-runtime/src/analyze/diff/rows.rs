@@ -8,8 +8,8 @@ use super::testing::{QUIET_LEVEL, TIME_LEVEL, TOTAL_LEVEL};
 use super::trace_diff::{DiffMethod, DiffRow, Evidence, OUTSIDE};
 use super::verdict::Verdict;
 
-/// With one run a side, an op must change the total by this share to be called slower or faster: the addresses of its data
-/// can make an op twice as slow for a whole run.
+/// With one run a side, an op must change the total by this share to be called slower or faster: the addresses of its
+/// data can make an op twice as slow for a whole run.
 const ONE_RUN_SHARE: f64 = 0.05;
 
 impl<'a> Comparison<'a> {

@@ -217,8 +217,9 @@ impl<'a> Comparison<'a> {
         test.limited_by_calls(change_ns, spread_ns)
     }
 
-    /// True if a change must also be larger than the variation of calls within the runs explains. A time is a sum of
-    /// calls, which a few interrupted calls change much. A quiet call is robust against them if there are enough calls.
+    /// True if the test also requires a change that the variation of calls within the runs does not explain. A time is
+    /// a sum of calls, which a few interrupted calls change much. A quiet call is robust against them if there are
+    /// enough calls.
     pub(super) fn is_limited_by_calls(&self, item: &Item<'a>, metric: Metric) -> bool {
         match metric {
             Metric::Calls => false,

@@ -25,7 +25,8 @@ pub struct Evidence {
     pub after: f64,
     /// The change as a share: 0.1 is 10 % more.
     pub change: f64,
-    /// The part of the change that the other ops do not share. Equal to `change` if there are too few ops to separate them.
+    /// The part of the change that the other ops do not share. Equal to `change` if there are too few ops to separate
+    /// them.
     pub specific: f64,
     /// Lower end of the 95 % interval around `specific`.
     pub low: f64,

@@ -34,7 +34,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let cost = |self_ns: u64| mean(self_ns, facts.idle.len()).min(facts.busy_ns());
     for time in &facts.tables.categorised.times {
         let cost_ns = cost(time.self_ns);
-        // Communication and copies have their own rules: they cost only the time in which they do not overlap with other work.
+        // Communication and copies have their own rules: they cost only the time in which they do not overlap with
+        // other work.
         let named = !matches!(
             time.category,
             OpCategory::Communication | OpCategory::Copy | OpCategory::Other

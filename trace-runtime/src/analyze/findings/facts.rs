@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Characters of a name in a sentence, at most.
 const LONGEST_NAME: usize = 60;
 
-/// Tables that a report computes for itself too.
+/// Tables that both a report and the findings need, so that they are computed once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tables<'a> {
     pub(crate) ops: &'a [OpRow],
@@ -200,8 +200,8 @@ impl<'a> Facts<'a> {
         self.input_ops.contains(name)
     }
 
-    /// Host ops by their cost, highest first: with accelerators, the time in which the accelerators were idle while the op
-    /// ran, as the mean over devices; else the time in which the op ran.
+    /// Host ops by their cost, highest first: with accelerators, the time in which the accelerators were idle while the
+    /// op ran, as the mean over devices; else the time in which the op ran.
     pub(crate) fn costly_host_ops(&self) -> Vec<(&str, u64)> {
         if !self.has_accelerators() {
             let ops = self.host_ops.iter();

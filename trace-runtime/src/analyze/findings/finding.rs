@@ -169,8 +169,8 @@ impl FindingKind {
         )
     }
 
-    /// The largest share of a finding's cost that can be saved, to rank findings. Waiting can disappear; work can become
-    /// faster, but seldom disappears.
+    /// The largest share of a finding's cost that can be saved, to rank findings. Waiting can disappear; work can
+    /// become faster, but seldom disappears.
     pub(crate) const fn winnable(self) -> f64 {
         match self {
             FindingKind::HostOp

@@ -132,7 +132,7 @@ type Held = HashMap<Owner, (u64, usize)>;
 
 /// The memory that is live after these events.
 fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent<'_>]) -> Held {
-    // A block without an address is identified by its size. If there are several, the oldest is freed first.
+    // A block without an address is identified by its size. If several have the same size, the oldest is freed first.
     let mut blocks: HashMap<(Option<u64>, u64), VecDeque<Owner>> = HashMap::new();
     let mut sums: HashMap<Owner, i64> = HashMap::new();
     for event in events {

@@ -17,12 +17,12 @@ pub enum MemoryWeight {
     Allocated,
 }
 
-/// Bytes by device and call stack as collapsed stacks: a line `cpu;block;matmul 4096` for each, sorted. Empty if the trace
-/// has no memory events.
+/// Bytes by device and call stack as collapsed stacks: a line `cpu;block;matmul 4096` for each, sorted. Empty if the
+/// trace has no memory events.
 ///
-/// Names are escaped as in [`TraceAnalyzer::flamegraph_collapsed`](crate::analyze::TraceAnalyzer::flamegraph_collapsed). A
-/// device is preceded by its rank if there is one. Live bytes of a device add up to its
-/// [peak](super::LiveMemory::peak_bytes).
+/// Names are escaped as in
+/// [`TraceAnalyzer::flamegraph_collapsed`](crate::analyze::TraceAnalyzer::flamegraph_collapsed). A device is preceded
+/// by its rank if there is one. Live bytes of a device add up to its [peak](super::LiveMemory::peak_bytes).
 ///
 /// ```
 /// use trace_runtime::analyze::{MemoryWeight, memory_collapsed};

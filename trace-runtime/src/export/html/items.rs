@@ -109,8 +109,9 @@ impl Items {
         blob.numbers("levels", self.levels().into_iter());
     }
 
-    /// For items that are smaller than a pixel: of each eight items of a row the shape with the most time, then of each
-    /// eight of those, until one is left. Row by row, the finest level first.
+    /// The colours for a view in which several items share a pixel: for each block of eight items of a row, the shape
+    /// with the most time; then for each block of eight such blocks, and so on until one is left. Row by row, the
+    /// finest level first.
     fn levels(&self) -> Vec<u64> {
         let mut levels = Vec::with_capacity(self.all.len() / 7);
         let mut first = 0;

@@ -108,7 +108,8 @@ fn blocks(
         let at = timeline.since_origin(event.at_ns);
         // Events of `TracedAlloc` have the op of each free, but not the block that was freed.
         if event.context.is_none() {
-            // A block without an address is identified by its size. If there are several, the oldest is freed first.
+            // A block without an address is identified by its size. If several have the same size, the oldest is freed
+            // first.
             let size = event.bytes.unsigned_abs();
             let same = open.entry((device, event.address, size)).or_default();
             if event.bytes <= 0 {

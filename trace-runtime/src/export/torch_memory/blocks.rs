@@ -69,8 +69,8 @@ impl Blocks {
         self.arena.length()
     }
 
-    /// Places the memory from before the trace: the blocks that are freed in it, and one block for the rest of the memory
-    /// that was allocated at the first event.
+    /// Places the memory from before the trace: the blocks that are freed in it, and one block for the rest of the
+    /// memory that was allocated at the first event.
     fn add_earlier(&mut self, events: &[MemoryEvent<'_>]) {
         let mut known: HashSet<u64> = HashSet::new();
         let mut earlier = 0u64;

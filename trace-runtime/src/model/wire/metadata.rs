@@ -16,8 +16,8 @@ pub const REPLACED: &str = "replaced";
 pub const STILL_RUNNING: &str = "still_running";
 /// `true` if the recording was not finished: the program ended without it, or is still running.
 pub const UNFINISHED: &str = "unfinished";
-/// The process that this one was forked from while that was recording. Neither of the two traces has the ops that the
-/// child ran before this recording.
+/// The process that this one was forked from while the parent was recording. Neither of the two traces has the ops that
+/// the child ran before this recording.
 pub const FORKED_FROM: &str = "forked_from";
 /// The cost of recording one op, in nanoseconds.
 pub const OVERHEAD_NS: &str = "overhead_ns";

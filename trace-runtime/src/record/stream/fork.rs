@@ -15,14 +15,14 @@ pub(in crate::record) fn forked_from() -> Option<u32> {
     }
 }
 
-/// From now on, a forked child does not record for the session of its parent: the child has no thread that would write its
-/// ops, and shares the ring with its parent.
+/// From now on, a forked child does not record for the session of its parent: the child has no thread that would write
+/// its ops, and shares the ring with its parent.
 pub(in crate::record) fn watch_forks() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
         #[allow(unsafe_code)]
-        // SAFETY: the three functions are safe to call at any time. They take one lock, under which no user code runs, and
-        // the child only inherits locks that this thread holds.
+        // SAFETY: the three functions are safe to call at any time. They take one lock, under which no user code runs,
+        // and the child only inherits locks that this thread holds.
         unsafe {
             libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
         }

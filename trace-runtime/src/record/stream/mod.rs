@@ -234,7 +234,8 @@ impl Stream {
         }
     }
 
-    /// Writes everything to the tail and ends the writer. Rows that cannot be written stay in the ring, which is in the file.
+    /// Writes everything to the tail and ends the writer. Rows that cannot be written stay in the ring, which is in the
+    /// file.
     pub(super) fn finish(&mut self) -> Result<(), TraceError> {
         let Some(writer) = self.writer.take() else {
             return Ok(());
@@ -255,7 +256,8 @@ impl Stream {
                 .store(FINISHED, Ordering::Release);
             let ring_end = self.ring.file_header().tail_at();
             if tail.end() - ring_end < ring_end {
-                // Without its ring the file has half of its size or less. If the removal fails, the file is only larger than needed.
+                // Without its ring the file has half of its size or less. If the removal fails, the file is only larger
+                // than needed.
                 drop(self.remove_ring(tail.file(), tail.end()));
             }
         }

@@ -24,8 +24,8 @@ pub(super) enum WhenFull {
     ReplaceOldest,
 }
 
-/// Blocks of a mapping: free, being written by a thread, or sealed. A thread takes a block only when its last one is full; the
-/// lock is held for a few instructions.
+/// Blocks of a mapping: free, being written by a thread, or sealed. A thread takes a block only when its last one is
+/// full; the lock is held for a few instructions.
 #[derive(Debug)]
 pub(super) struct Ring {
     mapping: Arc<Mapping>,
@@ -129,7 +129,7 @@ impl Ring {
         (self.file_header.slots * self.file_header.slot_bytes) as usize
     }
 
-    /// Wakes this thread when half of the ring waits for it.
+    /// Sets the thread that writes sealed blocks. It is woken when a quarter of the blocks are sealed.
     pub(super) fn set_writer(&self, thread: Thread) {
         let _ = self.writer.set(thread);
     }
@@ -271,7 +271,7 @@ impl Storage for Ring {
         state.sealed.push_back(chunk.place());
         let waiting = state.sealed.len();
         drop(state);
-        // At one moment only: the writer takes all of them.
+        // Only at this number, not above it: the writer takes all sealed blocks, so waking it once is enough.
         if waiting == self.blocks() as usize / 4
             && let Some(writer) = self.writer.get()
         {

@@ -108,7 +108,8 @@ impl TableStream {
         }
     }
 
-    /// Marks all words up to the position `up_to` as written to the tail, and frees the blocks that are full and written.
+    /// Marks all words up to the position `up_to` as written to the tail, and frees the blocks that are full and
+    /// written.
     pub(super) fn written(&mut self, up_to: u64, ring: &Ring) {
         for block in &mut self.blocks {
             let written = up_to.saturating_sub(block.position);

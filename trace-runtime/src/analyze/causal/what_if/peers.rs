@@ -158,8 +158,8 @@ impl Peers {
     }
 }
 
-/// For each entry the position of its step, and the numbers of the steps in the order in which they began. Both are empty
-/// if the trace has no steps.
+/// For each entry the position of its step, and the numbers of the steps in the order in which they began. Both are
+/// empty if the trace has no steps.
 pub(super) fn numbered_steps<T: TraceView + ?Sized>(trace: &T) -> (Vec<u32>, Vec<u64>) {
     let steps = trace.steps();
     let mut first: HashMap<u64, i64> = HashMap::new();

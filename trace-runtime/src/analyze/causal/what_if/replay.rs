@@ -4,8 +4,8 @@
 //! waiting, which ends when the awaited work or rank arrives. Edges are of two sorts:
 //!
 //! - At a *meeting* of ranks a lane continues when it and the others have arrived.
-//! - Other edges end the gap before them (a stream that waits for a launch): the lane continues when both it and the edge
-//!   have arrived, plus the delay that was recorded after the later of the two.
+//! - Other edges end the gap before them (a stream that waits for a launch): the lane continues when both it and the
+//!   edge have arrived, plus the delay that was recorded after the later of the two.
 //!
 //! With the recorded durations every time is the recorded one, to the nanosecond.
 
@@ -265,8 +265,8 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
         later(state.new, gap, self.durations.gap(next))
     }
 
-    /// An edge that left its own lane at `left` arrives on the lane at `at`. True if that changes the time at which the lane
-    /// continues.
+    /// An edge that left its own lane at `left` arrives on the lane at `at`. True if that changes the time at which the
+    /// lane continues.
     fn arrive(&mut self, lane: u32, at: i64, left: i64, value: i64) -> bool {
         self.advance(lane, at);
         let state = &mut self.lanes[lane as usize];
@@ -279,8 +279,8 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
         changed
     }
 
-    /// The lane is at a meeting at `at`, and another rank would arrive at `value`. True if that changes the time at which the
-    /// lane continues.
+    /// The lane is at a meeting at `at`, and another rank would arrive at `value`. True if that changes the time at
+    /// which the lane continues.
     fn meet(&mut self, lane: u32, at: i64, value: i64) -> bool {
         self.advance(lane, at);
         let is_point = self.pieces(lane).is_empty();

@@ -1,4 +1,5 @@
-//! Slowdown: the time of a job compared with a job in which every call takes the usual time of its peers, and the causes.
+//! Slowdown: the time of a job compared with a job in which every call takes the usual time of its peers, and the
+//! causes.
 
 use super::peers::Usual;
 use super::scenario::{Except, Factors, Which};
@@ -182,7 +183,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
     }
 }
 
-/// Work above the usual one.
+/// The work in excess of the usual work.
 struct Excess {
     /// By group of peers: the sum over the calls that took longer.
     of_groups: Vec<f64>,

@@ -70,8 +70,8 @@ impl Follower {
         self.header.pid
     }
 
-    /// Nanoseconds from the start of the recording to the latest time that its process wrote to the file; it writes the time
-    /// every 10 ms.
+    /// Nanoseconds from the start of the recording to the latest time that its process wrote to the file; it writes the
+    /// time every 10 ms.
     pub fn elapsed_ns(&self) -> u64 {
         u64::try_from(self.scale().ns(self.now())).unwrap_or(0)
     }

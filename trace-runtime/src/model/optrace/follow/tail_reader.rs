@@ -46,8 +46,8 @@ impl TailReader {
         &mut self.file
     }
 
-    /// Passes the new records to `visit`, until about `budget` bytes are read. Rows that are skipped are passed without their
-    /// payload. True if there are no more records.
+    /// Passes the new records to `visit`, until about `budget` bytes are read. Rows that are skipped are passed without
+    /// their payload. True if there are no more records.
     ///
     /// The writer has published records up to `tail_end`. A later record counts if it is complete.
     pub(super) fn read(
