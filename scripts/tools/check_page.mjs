@@ -62,7 +62,7 @@ const context = await chromium.launchPersistentContext(profile, {
   ],
 });
 
-// Opens a page and waits until it has read its data. Errors and requests are problems of the test that runs.
+// Opens a page and waits until it has read its data. Errors and requests of the page are added to `problems`.
 async function open(file, fragment = "", options = {}) {
   const page = await context.newPage();
   if (options.viewport) await page.setViewportSize(options.viewport);

@@ -158,7 +158,7 @@ fn a_wait_that_the_late_rank_only_passes_on_is_charged_to_its_cause() {
     let model = CausalModel::new(&trace);
     let waits = model.waits_between_ranks();
     assert_eq!((waits[0].ns, waits[1].ns), (1000, 1110));
-    // Of 1110: 1000 of waiting on rank 1, 100 of its stage, 10 of its receive.
+    // The 1110 consist of 1000 in which rank 1 waited, 100 of its stage and 10 of its receive.
     let causes: Vec<_> = waits[1]
         .blames
         .iter()

@@ -10,7 +10,7 @@ use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
 use std::collections::BTreeMap;
 
-/// The busy and idle time of one device, as lengths of unions of intervals.
+/// The busy and idle time of one device in nanoseconds, as lengths of unions of intervals.
 ///
 /// At each moment, the innermost op of a thread decides whether the time is *compute*, *communication* or *memory*. So
 /// an op around a collective does not compute while the collective runs. An async op counts only while it runs.

@@ -13,7 +13,7 @@ use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
 use std::collections::BTreeMap;
 
-/// One step of one rank. Device figures are of the time between the step's start and end.
+/// One step of one rank. Times are in nanoseconds; those of devices count only between the step's start and end.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct StepRow {

@@ -25,11 +25,11 @@ const OUTSIDE: &str = "outside of ops";
 pub struct CriticalPath {
     /// The time of its work, in nanoseconds.
     pub length_ns: u64,
-    /// From the first start to the last end of the trace, runtime calls included.
+    /// The time from the first start to the last end of the trace in nanoseconds, runtime calls included.
     pub span_ns: u64,
-    /// The part of its work that is on the host.
+    /// The part of the work that is on the host, in nanoseconds.
     pub host_ns: u64,
-    /// The part of its work that is on devices other than `cpu`.
+    /// The part of the work that is on devices other than `cpu`, in nanoseconds.
     pub device_ns: u64,
     /// The ops on it, longest first.
     pub ops: Vec<CriticalOp>,

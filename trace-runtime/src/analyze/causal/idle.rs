@@ -60,7 +60,7 @@ impl IdleClass {
     }
 }
 
-/// The idle time of one device, by cause. The causes add up to `idle_ns`.
+/// The idle time of one device by cause, in nanoseconds. The causes add up to `idle_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DeviceIdle {
@@ -97,7 +97,7 @@ impl DeviceIdle {
     }
 }
 
-/// The idle time of one stream, by cause. The causes add up to `idle_ns`.
+/// The idle time of one stream by cause, in nanoseconds. The causes add up to `idle_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StreamIdle {
@@ -105,7 +105,7 @@ pub struct StreamIdle {
     pub stream: String,
     /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which nothing ran on it.
+    /// Time of the span in which nothing ran on the stream.
     pub idle_ns: u64,
     /// The causes that have any time, longest first.
     pub causes: Vec<IdleCause>,

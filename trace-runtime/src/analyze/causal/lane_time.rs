@@ -9,7 +9,7 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
-/// The working, waiting and other time of a host thread or a stream.
+/// The working, waiting and other time of a host thread or a stream, in nanoseconds.
 ///
 /// `working_ns + waiting_ns + outside_ns = span_ns`. Async ops are in [`TaskTime`](crate::analyze::TaskTime).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -10,7 +10,7 @@ use crate::model::json_struct::json_struct;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The working, waiting and idle time of a rank. `working_ns + waiting_ns + idle_ns = span_ns`.
+/// The working, waiting and idle time of a rank, in nanoseconds. `working_ns + waiting_ns + idle_ns = span_ns`.
 ///
 /// A rank works at a moment if any of its threads or streams does, and waits if one of them waits and none works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@ use crate::units::percent;
 
 /// With fewer runs a side, the variation between runs is assumed.
 const ENOUGH_RUNS: usize = 3;
-/// Facts that must be equal in two runs to compare them, with the words for them.
+/// Keys of the facts that must be equal in two runs to compare them, each with its name in a note.
 const SAME_MACHINE: [(&str, &str); 4] = [
     ("cpu", "processor"),
     ("cores", "number of cores"),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Once, Weak};
 /// The flight recorder of the session that runs.
 static ACTIVE: Mutex<Weak<Dumper>> = Mutex::new(Weak::new());
 
-/// Dumps to the file of `dumper` when a thread panics, until it is dropped.
+/// Dumps to the file of `dumper` when a thread panics, until `dumper` is dropped.
 pub(super) fn dump_on_panic(dumper: &Arc<Dumper>) {
     static INSTALLED: Once = Once::new();
     if let Ok(mut active) = ACTIVE.lock() {

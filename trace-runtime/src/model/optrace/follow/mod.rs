@@ -105,7 +105,7 @@ pub struct OpenOp {
     pub operation: String,
     /// The shapes of its inputs.
     pub input_shapes: Vec<Vec<usize>>,
-    /// For how long it has been running.
+    /// The time since the op began, in nanoseconds.
     pub duration_ns: u64,
 }
 
