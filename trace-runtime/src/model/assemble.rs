@@ -293,8 +293,8 @@ fn start_of(store: &TraceStore, key: u32) -> u64 {
     row.map_or(0, |row| row.start)
 }
 
-/// Numbers the rows of tasks. Returns the step in the trace by the thread and step on which a task ended, because its
-/// extras refer to those.
+/// Numbers the rows of tasks. Returns a map from the thread and `step` at which a task ended to its `step` in the
+/// trace: the extras of a task have the former.
 fn renumber_tasks(store: &TraceStore, tasks: &Run, steps: &[u32]) -> HashMap<(u32, u32), u32> {
     let mut numbered = HashMap::new();
     for (&key, &step) in tasks.keys.iter().zip(steps) {

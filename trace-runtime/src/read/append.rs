@@ -31,7 +31,8 @@ impl Collector {
         }
     }
 
-    /// True if a part can be appended: its rows were read as those of a trace without XLA devices.
+    /// True if a part can be appended. It cannot if the text before it has XLA devices and the part was read without
+    /// knowing that.
     pub(super) fn can_append(&self, part: &Collector) -> bool {
         !(self.places.has_xla_devices() && part.places.looked_for_xla())
     }

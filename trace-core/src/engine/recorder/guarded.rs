@@ -63,7 +63,7 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
         }
         expected = expected.after(at - latest.at);
     }
-    // SAFETY: the recorder is not busy again. `open_known` runs nothing but its own code.
+    // SAFETY: the recorder is no longer busy. `open_known` runs nothing but its own code.
     match unsafe { local.peek() }.open_known(at, expected) {
         Some(id) => id,
         None => open_known_long(local, at, expected),
@@ -95,7 +95,7 @@ pub(crate) fn end<D: Describe>(local: &Local, id: OpId, outputs: D) {
         at = unsafe { local.sink() }.sink.describe_outputs(from, outputs);
         expected = expected.after(at.wrapping_sub(from));
     }
-    // SAFETY: the recorder is not busy again. `close_known` runs nothing but its own code. The op is still the
+    // SAFETY: the recorder is no longer busy. `close_known` runs nothing but its own code. The op is still the
     // innermost: ops do not begin and end while the recorder is busy.
     if !unsafe { local.peek() }.close_known(start, steps, expected, end) {
         close_described(local, id, at, end);
