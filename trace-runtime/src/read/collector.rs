@@ -89,7 +89,7 @@ pub(super) struct MemoryChange {
 pub(super) struct SyncRow {
     /// The correlation of the runtime call.
     pub(super) correlation: u64,
-    /// The place of the stream that it waits for or that waits.
+    /// The place of the stream that the call waits for; for a wait of a stream, of the stream that waits.
     pub(super) stream: u32,
     /// The place of the stream in which the event was recorded.
     pub(super) event_stream: Option<u32>,

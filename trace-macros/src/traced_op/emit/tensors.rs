@@ -134,7 +134,7 @@ fn described(op: &OpPlan, values: &[TokenStream]) -> TokenStream {
         .collect()
 }
 
-/// The tensors in a value, of which `reference` is a reference.
+/// The tensors in the value that `reference` refers to.
 fn probe(op: &OpPlan, reference: &TokenStream) -> TokenStream {
     let private = &op.private;
     hygienic!(#private::probe(#reference).__tensors())
