@@ -1,4 +1,4 @@
-//! puffin: scopes in a stream of bytes, handed over by frame.
+//! puffin: scopes in a stream of bytes, which is handed over once per frame.
 
 use crate::subject::{Matrix, Subject, timed};
 use puffin::GlobalProfiler;

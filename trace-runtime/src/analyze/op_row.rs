@@ -48,7 +48,7 @@ pub struct OpRow {
     /// Device time of the work that it launched itself; 0 in a row of a device. See
     /// [`DeviceTimes`](super::DeviceTimes).
     pub device_self_ns: u64,
-    /// Device time of the work that it or an op inside it launched.
+    /// Device time of the work that the op, or an op inside it, launched.
     pub device_total_ns: u64,
     /// The shortest execution.
     pub min_ns: u64,

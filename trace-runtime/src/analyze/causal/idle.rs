@@ -147,7 +147,7 @@ pub(crate) struct IdleTimes {
     pub(crate) device: String,
     /// False if the trace does not have the launches of its work.
     pub(crate) launches_known: bool,
-    /// Within its span; stretches of one class, in order.
+    /// The idle times of each class, within the span of the device and in order.
     pub(crate) by_class: BTreeMap<IdleClass, Intervals>,
 }
 
