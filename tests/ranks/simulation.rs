@@ -3,7 +3,7 @@
 use crate::job::Job;
 use trace_runtime::{OpKind, TraceStore};
 
-/// A job that is simulated: every rank has its own time, and waits where MPI would.
+/// A job that is simulated: every rank has its own time, and waits where MPI would wait.
 pub(crate) struct Simulation {
     pub(crate) job: Job,
     at: Vec<i64>,

@@ -42,7 +42,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     };
     let straggler = straggler(facts);
     let waiting = straggler.as_ref().map_or(0, |one| one.cost_ns);
-    // The finding about stragglers has the time in which a rank waits for a slower one.
+    // The time in which a rank waits for a slower one is part of the finding about stragglers.
     let cost_ns = all.saturating_sub(waiting);
     if facts.share(cost_ns) < LEAST {
         return Vec::new();
@@ -84,7 +84,7 @@ fn what(facts: &Facts<'_>, ops: &[(String, u64)]) -> String {
         return String::new();
     };
     let name = facts.name(first);
-    // A name that is hardly longer than the collective is shown as it is.
+    // A name that is hardly longer than the collective is shown unchanged.
     let of_first = collective(first).filter(|one| first.len() > one.len() + 1);
     let same = |op: &(String, u64)| of_first.is_some() && collective(&op.0) == of_first;
     match (of_first.clone(), ops.len()) {
@@ -124,7 +124,7 @@ fn mutual_waiting(facts: &Facts<'_>, cost_ns: u64) -> Option<MutualWaiting> {
 pub(crate) struct Exposed {
     /// The time in which at least one op communicates and nothing computes.
     total_ns: u64,
-    /// By op, longest first. If ops run at the same time, each has that time.
+    /// By op, longest first. If several ops run at the same time, each is charged that time.
     by_op: Vec<(String, u64)>,
     /// The collective that every execution of an op belongs to, if the trace names it: kernels of different
     /// collectives can have one name.
@@ -193,7 +193,7 @@ impl Exposed {
 
 const SEND_RECV: &str = "SendRecv";
 
-/// The collective that a name contains, as people write it.
+/// The collective that a name contains, in its usual spelling.
 fn collective_in(name: &str) -> Option<&'static str> {
     let names = [
         "AllReduce",

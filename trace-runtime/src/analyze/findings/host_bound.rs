@@ -9,7 +9,7 @@ use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
 use std::fmt::Write as _;
 
-/// A device that is idle for less of the time is busy.
+/// A device that is idle for a smaller share counts as busy.
 const LEAST: f64 = 0.05;
 /// A device that is idle for more than this many times the mean is named.
 const UNEVEN: f64 = 1.5;
@@ -18,11 +18,11 @@ const UNEVEN: f64 = 1.5;
 const OUTSIDE_ADVICE: &str = "find out what the host does outside of traced ops: trace or annotate it, or read the \
      file with its interpreter frames; leave warm-up and compilation out (`--skip-warm-up`)";
 
-/// What to try where the host's ops are known and their launches are not.
+/// The advice if the host's ops are known, but their launches are not.
 const NO_LAUNCHES_ADVICE: &str = "record the runtime calls too (launches, synchronisations, stream waits): they show what \
      the device waits for";
 
-/// What to try where work was launched and had to wait for other work.
+/// The advice if work was launched and had to wait for other work.
 const OTHERS_ADVICE: &str = "let streams wait for each other less often, and start communication and copies before their \
      results are needed";
 
@@ -80,34 +80,20 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         host.insert(0, format!("outside of traced ops ({})", percent(outside)));
         host.truncate(NAMED_PARTS);
     }
-    let loading = ops.iter().filter(|op| facts.loads_data(op.0));
-    let loading_ns = loading.map(|op| op.1).saturating_sum();
-    let allocating_ns = facts.allocating.iter().map(|call| call.1).saturating_sum();
-    let once = ops.iter().filter(|op| long_call(facts, op.0).is_some());
-    let once_ns = once.map(|op| op.1).saturating_sum();
-    let dry_ns = facts.run_dry.iter().map(|op| op.1).saturating_sum();
     let by_others =
         kind == FindingKind::DeviceIdle && known && class(IdleClass::Unknown) <= idle_ns / 2;
+    let causes = Causes {
+        ops: &ops,
+        idle_ns,
+        outside_ns: match kind {
+            FindingKind::HostBound => outside_ns,
+            _ => 0,
+        },
+    };
     // Where launches are not known, what the host did is the only evidence.
-    let causes = [
-        (once_ns, ONCE),
-        (allocating_ns, FindingKind::Allocation.advice()),
-        (dry_ns, FindingKind::Synchronisation.advice()),
-        (loading_ns, FindingKind::DataLoading.advice()),
-        (
-            if kind == FindingKind::HostBound {
-                outside_ns
-            } else {
-                0
-            },
-            OUTSIDE_ADVICE,
-        ),
-    ];
-    // Of equal ones the first.
-    let main = causes.into_iter().rev().max_by_key(|cause| cause.0);
     let advice = if by_others {
         Some(OTHERS_ADVICE)
-    } else if let Some((_, advice)) = main.filter(|main| main.0 > idle_ns / 2) {
+    } else if let Some(advice) = causes.main_advice(facts) {
         Some(advice)
     } else if kind == FindingKind::DeviceIdle && known {
         Some(NO_LAUNCHES_ADVICE)
@@ -131,18 +117,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         let share = percent(facts.share(most.idle_ns));
         let _ = write!(finding.sentence, ", {}{of_rank} {share}", most.device);
     }
-    let mut classes: Vec<(IdleClass, f64)> = IdleClass::ALL
-        .map(|one| (one, facts.share(class(one))))
-        .into();
-    classes.retain(|class| class.1 >= 0.01);
-    if classes.len() > 1 {
-        classes.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let text: Vec<String> = classes
-            .iter()
-            .map(|(class, share)| format!("{} {}", class.name(), percent(*share)))
-            .collect();
-        let _ = write!(finding.sentence, " ({})", text.join(", "));
-    }
+    let classes = IdleClass::ALL.map(|one| (one, facts.share(class(one))));
+    finding.sentence.push_str(&class_text(classes.into()));
     let caller = main_caller(facts, &finding);
     if !host.is_empty() || caller.is_some() {
         let host = host.join(" and ");
@@ -155,6 +131,20 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
+/// ` (nothing launched 71 %, launch delay 4.7 %)`; empty for one class alone.
+fn class_text(mut classes: Vec<(IdleClass, f64)>) -> String {
+    classes.retain(|class| class.1 >= 0.01);
+    classes.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let text: Vec<String> = classes
+        .iter()
+        .map(|(class, share)| format!("{} {}", class.name(), percent(*share)))
+        .collect();
+    match text.len() {
+        0 | 1 => String::new(),
+        _ => format!(" ({})", text.join(", ")),
+    }
+}
+
 /// The op below which most of the idle time passes, with that time, if the parts do not have it already.
 fn main_caller(facts: &Facts<'_>, finding: &Finding) -> Option<String> {
     let (caller, ns) = facts.caller.as_ref()?;
@@ -162,4 +152,39 @@ fn main_caller(facts: &Facts<'_>, finding: &Finding) -> Option<String> {
     // An op with little below it is named already.
     let is_new = named.is_none_or(|part| part.ns < ns / 3 * 2) && !facts.loads_data(caller);
     is_new.then(|| facts.part_text(&facts.part(caller, *ns)))
+}
+
+/// What the host did while devices were idle.
+struct Causes<'o> {
+    /// Host ops with the idle time in which they ran.
+    ops: &'o [(&'o str, u64)],
+    idle_ns: u64,
+    /// Idle time outside of ops, if that is known to be a cause.
+    outside_ns: u64,
+}
+
+impl Causes<'_> {
+    /// The advice about the longest cause, if it explains more than half of the idle time.
+    fn main_advice(&self, facts: &Facts<'_>) -> Option<&'static str> {
+        let once = self
+            .ops
+            .iter()
+            .filter(|op| long_call(facts, op.0).is_some());
+        let loading = self.ops.iter().filter(|op| facts.loads_data(op.0));
+        let sum = |ops: &[(String, u64)]| ops.iter().map(|op| op.1).saturating_sum();
+        let causes = [
+            (once.map(|op| op.1).saturating_sum(), ONCE),
+            (sum(&facts.allocating), FindingKind::Allocation.advice()),
+            (sum(&facts.run_dry), FindingKind::Synchronisation.advice()),
+            (
+                loading.map(|op| op.1).saturating_sum(),
+                FindingKind::DataLoading.advice(),
+            ),
+            (self.outside_ns, OUTSIDE_ADVICE),
+        ];
+        // Of equal ones the first.
+        let main = causes.into_iter().rev().max_by_key(|cause| cause.0);
+        main.filter(|main| main.0 > self.idle_ns / 2)
+            .map(|main| main.1)
+    }
 }

@@ -1,4 +1,4 @@
-//! The idle time of accelerators, its causes, and the host ops that ran meanwhile.
+//! The idle time of accelerators, its causes, and the host ops that ran at that time.
 
 use super::super::causal::{CausalModel, DeviceWait, IdleClass, IdleTimes};
 use super::super::device_activity::DeviceSets;
@@ -18,7 +18,7 @@ pub(crate) struct IdleTime {
     pub(crate) idle: Intervals,
     /// By class. The time before the first and after the last work of the device counts as nothing launched.
     pub(crate) classes: BTreeMap<IdleClass, u64>,
-    /// Host ops that ran meanwhile, longest first.
+    /// Host ops that ran in the idle time, longest first.
     pub(crate) host_ops: Vec<(String, u64)>,
     /// Idle time in which the host waited for another device, by that device.
     pub(crate) waiting: BTreeMap<String, u64>,
@@ -55,12 +55,13 @@ pub(super) fn waits_for_others(devices: &mut [IdleTime], waits: &[DeviceWait<'_>
     if devices.len() < 2 {
         return;
     }
-    let mut spans: BTreeMap<(Option<u32>, &str), Vec<(i64, i64)>> = BTreeMap::new();
+    // By rank and device.
+    let mut by_target: BTreeMap<_, Vec<(i64, i64)>> = BTreeMap::new();
     for wait in waits {
-        let of_device = spans.entry((wait.rank, wait.device)).or_default();
+        let of_device = by_target.entry((wait.rank, wait.device)).or_default();
         of_device.push((wait.start, wait.end));
     }
-    for ((rank, target), spans) in spans {
+    for ((rank, target), spans) in by_target {
         let spans: Intervals = spans.into_iter().collect();
         let others = devices.iter_mut();
         for other in others.filter(|one| one.rank == rank && one.device != target) {
@@ -70,9 +71,9 @@ pub(super) fn waits_for_others(devices: &mut [IdleTime], waits: &[DeviceWait<'_>
     }
 }
 
-/// The idle time of every accelerator, with the host op of its rank at each idle moment; and the host ops over all
-/// ranks by the time in which they worked, longest first, as the mean over ranks. Ops inside of one that loads data are part
-/// of it.
+/// The idle time of every accelerator, with the host op of its rank at each idle moment; and the host ops of all ranks
+/// by the time in which they worked, longest first, as the mean over ranks. Ops inside one that loads data are part of
+/// that op.
 pub(crate) fn idle_times<T: TraceView + ?Sized>(
     model: &CausalModel<'_, T>,
     devices: &[DeviceSets],

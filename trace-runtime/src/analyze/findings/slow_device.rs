@@ -36,7 +36,7 @@ pub(super) fn of_devices(facts: &Facts<'_>) -> Option<Straggler> {
         others.iter().map(|other| other.1).saturating_sum(),
         others.len(),
     );
-    // The others wait in communication, so they cannot have waited for longer than that took.
+    // The others wait inside communication, so they cannot have waited longer than it took.
     let communication = devices.iter().map(|one| one.communication.length()).max();
     if communication.is_none_or(|ns| ns < cost_ns / 2) || cost_ns < most / 5 {
         return None;
