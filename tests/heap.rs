@@ -222,6 +222,86 @@ fn the_curve_ends_with_what_is_live() {
     drop(kept);
 }
 
+#[traced_op]
+fn fill(blocks: &mut Vec<Vec<u8>>, x: &[u8]) {
+    blocks.extend((0..100).map(|_| x.to_vec()));
+}
+
+#[traced_op]
+fn empty(blocks: &mut Vec<Vec<u8>>, keep: usize) {
+    while blocks.len() > keep {
+        // From the front, so that every second block is of the other op.
+        blocks.swap_remove(0);
+    }
+}
+
+#[traced_op]
+fn fill_and_empty(blocks: &mut Vec<Vec<u8>>, x: &[u8]) {
+    fill(blocks, x);
+    fill(blocks, &x[1..]);
+    blocks.drain(20..40);
+    empty(blocks, 150);
+}
+
+/// Live bytes of a context just before an op began, as the curve has them.
+fn live_before(trace: &RecordedExecutionTrace, operation: &str, nth: usize) -> i64 {
+    let fill: Vec<u32> = (0u32..)
+        .zip(contexts(trace))
+        .filter(|(_, context)| context.operation == "fill")
+        .map(|(index, _)| index)
+        .collect();
+    let mut ops = trace.entries.iter().filter(|op| op.operation == operation);
+    let at_us = ops.nth(nth).unwrap().start_us().unwrap();
+    let events = trace.memory_events().into_iter();
+    events
+        .filter(|event| {
+            (event.at_ns as f64) < at_us * 1e3 && fill.contains(&event.context.unwrap())
+        })
+        .map(|event| event.bytes)
+        .sum()
+}
+
+#[test]
+fn frees_in_an_op_around_or_after_the_one_that_allocated_are_charged_and_in_the_curve() {
+    // Small enough that a change is logged for several blocks at once.
+    const BYTES: usize = 500;
+    let _alone = alone();
+    let x = vec![1u8; BYTES];
+    let mut blocks = Vec::with_capacity(400);
+    let session = Session::start().unwrap();
+    for _ in 0..5 {
+        fill_and_empty(&mut blocks, &x);
+        empty(&mut blocks, 50);
+        scratch(&x);
+        empty(&mut blocks, 0);
+    }
+    let trace = session.finish();
+    let contexts = contexts(&trace);
+
+    let fill: Vec<_> = contexts
+        .iter()
+        .filter(|context| context.operation == "fill")
+        .collect();
+    assert_eq!(fill.len(), 2, "by shape");
+    assert!(fill.iter().all(|context| context.live_bytes() == 0));
+    assert!(
+        fill.iter()
+            .all(|context| context.retained_bytes() == context.allocated_bytes)
+    );
+    let around = find(&contexts, "fill_and_empty");
+    // In each round, 20 blocks are freed in its body and 30 in an op inside.
+    let left: u64 = around.retained_bytes();
+    assert!(
+        (5 * 150 * (BYTES as u64 - 1)..=5 * 150 * BYTES as u64).contains(&left),
+        "{left}"
+    );
+
+    for round in 0..5 {
+        let live = live_before(&trace, "scratch", round) / BYTES as i64;
+        assert!((40..=60).contains(&live), "round {round}: {live} blocks");
+    }
+}
+
 #[test]
 fn device_memory_that_is_reported_is_live_until_it_is_freed() {
     use trace_runtime::analyze::live_memory;
