@@ -337,6 +337,54 @@ fn device_memory_that_is_reported_is_live_until_it_is_freed() {
 }
 
 #[test]
+fn blocks_with_one_address_on_two_devices_are_two_blocks() {
+    use trace_runtime::analyze::memory_growth;
+    use trace_runtime::{Device, memory};
+    #[traced_op]
+    fn leak(address: usize) {
+        memory::allocated(address, 1000, Device::Cuda(0));
+    }
+    #[traced_op]
+    fn scratch_on(address: usize, device: Device) {
+        memory::allocated(address, 2000, device);
+    }
+    let _alone = alone();
+    let mut session = Session::start().unwrap();
+    for step in 1..=8 {
+        scratch_on(step, Device::Cuda(1));
+        leak(step);
+        memory::freed(step, Device::Cuda(1));
+        session.step();
+    }
+    let found = memory_growth(&session.finish());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].operation.as_deref(), Some("leak"));
+    assert_eq!(found[0].device, "cuda:0");
+}
+
+#[test]
+fn an_op_that_is_given_what_it_keeps_grows_over_all_its_shapes() {
+    use trace_runtime::analyze::memory_growth;
+    #[traced_op]
+    fn remember(kept: &mut Vec<Vec<u8>>, x: &[u8]) {
+        kept.push(x.to_vec());
+    }
+    let _alone = alone();
+    let x = vec![1; 5000];
+    let mut kept = Vec::with_capacity(100);
+    let mut session = Session::start().unwrap();
+    for _ in 0..8 {
+        remember(&mut kept, &x);
+        session.step();
+    }
+    let found = memory_growth(&session.finish());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].operation.as_deref(), Some("remember"));
+    assert_eq!((found[0].bytes_per_step, found[0].steps), (5000, 7));
+    assert!(found[0].input_shapes.is_empty());
+}
+
+#[test]
 fn memory_that_grows_with_every_step_is_found() {
     use trace_runtime::analyze::memory_growth;
     let _alone = alone();

@@ -67,6 +67,18 @@ impl<A: GlobalAlloc> TracedAlloc<A> {
             return unsafe { self.inner.alloc(layout) };
         }
         // SAFETY: as above.
+        unsafe { self.alloc_slowly(layout, on) }
+    }
+
+    /// A separate function, so that passing by a block saves no registers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GlobalAlloc::alloc`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn alloc_slowly(&self, layout: Layout, on: u32) -> *mut u8 {
+        // SAFETY: as above.
         Self::record(on, unsafe { self.inner.alloc(layout) }, layout.size())
     }
 
