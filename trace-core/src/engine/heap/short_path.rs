@@ -136,8 +136,8 @@ pub(crate) struct Block {
     pub(super) address: usize,
 }
 
-/// Removes the record of a block before it is freed or moved: afterwards its address may belong to another block. `None` if
-/// it was not recorded.
+/// Removes the record of a block before it is freed or moved: afterwards its address may belong to another block.
+/// `None` if it was not recorded.
 pub(crate) fn take(address: usize) -> Option<Block> {
     let owner = Owner::take(shadow::word_of(address)?)?;
     Some(Block { owner, address })
@@ -168,7 +168,8 @@ impl ThreadHeap {
         owner.op() >= self.outermost.get() && owner.slot() == self.owner.get().slot()
     }
 
-    /// Counts a block towards the next sample point. False if the point is in it, or the thread has yet to join.
+    /// Counts a block towards the next sample point. False if the point is in the block, or the thread has not joined
+    /// yet.
     #[inline]
     fn passes_by(&self, on: u32, bytes: u64) -> bool {
         let left = self.until_sample.get().wrapping_sub(bytes as i64);

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The live memory of one device over time.
 ///
-/// Exact, from the allocations and frees in the trace. A trace without them has no live memory: outputs alone do not
-/// show when they are freed.
+/// Exact, because it comes from the allocations and frees in the trace. A trace without them has no live memory:
+/// outputs do not show when they are freed.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct LiveMemory {
@@ -24,7 +24,7 @@ pub struct LiveMemory {
     pub curve: Vec<(i64, u64)>,
     /// The memory that was live at the peak, by the op that allocated it and the shapes of its inputs, largest first.
     pub holders: Vec<MemoryHolder>,
-    /// The same by call stack, for a flame graph.
+    /// The memory that was live at the peak by call stack, for a flame graph.
     pub stacks: Vec<HeldStack>,
 }
 
@@ -37,7 +37,7 @@ json_struct!(LiveMemory {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct MemoryHolder {
-    /// The op; `None` for memory taken outside ops or before the trace began.
+    /// The op; `None` for memory allocated outside ops or before the trace began.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,
@@ -60,7 +60,7 @@ json_struct!(MemoryHolder {
 pub struct HeldStack {
     /// The ops, outermost first.
     pub frames: Vec<String>,
-    /// The bytes that the innermost of them allocated.
+    /// The bytes that the innermost op allocated.
     pub bytes: u64,
 }
 
@@ -88,8 +88,8 @@ pub fn live_memory<T: TraceView + ?Sized>(trace: &T) -> Vec<LiveMemory> {
         .collect()
 }
 
-/// The least that was live before some changes, in the order of their times: blocks from before the trace may be freed in
-/// it.
+/// The least that was live before some changes, which are in the order of their times. Blocks that were allocated before
+/// the trace may be freed in it; at least those were live at its beginning.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LiveBefore {
     sum: i64,
@@ -148,7 +148,7 @@ type Held = HashMap<Owner, (u64, usize)>;
 
 /// The memory that is live after these events.
 fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent<'_>]) -> Held {
-    // A block without an address is identified by its size; of several, the oldest is freed first.
+    // A block without an address is identified by its size. If several have the same size, the oldest is freed first.
     let mut blocks: HashMap<(Option<u64>, u64), VecDeque<Owner>> = HashMap::new();
     let mut sums: HashMap<Owner, i64> = HashMap::new();
     for event in events {
@@ -179,7 +179,7 @@ fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent
     held
 }
 
-/// The same by op and input shapes, largest first, including memory that no op allocated.
+/// The live memory by op and input shapes, largest first, including memory that no op allocated.
 fn holders<T: TraceView + ?Sized>(
     owners: &Owners<'_, T>,
     held: &Held,
