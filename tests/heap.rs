@@ -252,7 +252,7 @@ fn live_before(trace: &RecordedExecutionTrace, operation: &str, nth: usize) -> i
         .collect();
     let mut ops = trace.entries.iter().filter(|op| op.operation == operation);
     let at_us = ops.nth(nth).unwrap().start_us().unwrap();
-    let events = trace.memory_events().into_iter();
+    let events = trace.memory_events();
     events
         .filter(|event| {
             (event.at_ns as f64) < at_us * 1e3 && fill.contains(&event.context.unwrap())

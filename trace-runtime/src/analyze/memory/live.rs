@@ -115,7 +115,9 @@ fn from_events<T: TraceView + ?Sized>(
     events: &[MemoryEvent<'_>],
 ) -> LiveMemory {
     let mut before = LiveBefore::default();
-    events.iter().for_each(|event| before.change(event.bytes));
+    for event in events {
+        before.change(event.bytes);
+    }
     let mut live = before.bytes();
     let mut memory = LiveMemory {
         rank,
