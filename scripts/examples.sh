@@ -18,5 +18,6 @@ cargo test --quiet --release --test graph_transformer --test graph_pipeline -- -
 run rayon_conv
 run opt_out
 run serving
+run device_memory
 run pipeline -- ranks
 run opt_out --no-default-features

@@ -40,7 +40,7 @@ for line in sys.stdin:
     name, allocation, free = line.rstrip("\n").split("\t")
     rows.setdefault(name, []).append((float(allocation), float(free)))
 plain = [statistics.median(column) for column in zip(*rows["System"])]
-print(f"{\"ns over the plain call\":28} {\"allocation\":>12} {\"free\":>12}")
+print("%-28s %12s %12s" % ("ns over the plain call", "allocation", "free"))
 for name, values in rows.items():
     over = [statistics.median(column) - base for column, base in zip(zip(*values), plain)]
     if name == "System":

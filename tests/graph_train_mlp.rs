@@ -13,6 +13,7 @@ use trace_runtime::record;
 fn a_step_is_a_forward_pass_a_backward_pass_and_two_updates() {
     let (_, trace) = record(|| train(3, Walk::Rows));
     let expected = BTreeMap::from([
+        ("init_weights", 2),
         ("train_step", 3),
         ("forward", 3),
         ("backward", 3),

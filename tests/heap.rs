@@ -222,6 +222,86 @@ fn the_curve_ends_with_what_is_live() {
     drop(kept);
 }
 
+#[traced_op]
+fn fill(blocks: &mut Vec<Vec<u8>>, x: &[u8]) {
+    blocks.extend((0..100).map(|_| x.to_vec()));
+}
+
+#[traced_op]
+fn empty(blocks: &mut Vec<Vec<u8>>, keep: usize) {
+    while blocks.len() > keep {
+        // From the front, so that every second block is of the other op.
+        blocks.swap_remove(0);
+    }
+}
+
+#[traced_op]
+fn fill_and_empty(blocks: &mut Vec<Vec<u8>>, x: &[u8]) {
+    fill(blocks, x);
+    fill(blocks, &x[1..]);
+    blocks.drain(20..40);
+    empty(blocks, 150);
+}
+
+/// Live bytes of a context just before an op began, as the curve has them.
+fn live_before(trace: &RecordedExecutionTrace, operation: &str, nth: usize) -> i64 {
+    let fill: Vec<u32> = (0u32..)
+        .zip(contexts(trace))
+        .filter(|(_, context)| context.operation == "fill")
+        .map(|(index, _)| index)
+        .collect();
+    let mut ops = trace.entries.iter().filter(|op| op.operation == operation);
+    let at_us = ops.nth(nth).unwrap().start_us().unwrap();
+    let events = trace.memory_events();
+    events
+        .filter(|event| {
+            (event.at_ns as f64) < at_us * 1e3 && fill.contains(&event.context.unwrap())
+        })
+        .map(|event| event.bytes)
+        .sum()
+}
+
+#[test]
+fn frees_in_an_op_around_or_after_the_one_that_allocated_are_charged_and_in_the_curve() {
+    // Small enough that a change is logged for several blocks at once.
+    const BYTES: usize = 500;
+    let _alone = alone();
+    let x = vec![1u8; BYTES];
+    let mut blocks = Vec::with_capacity(400);
+    let session = Session::start().unwrap();
+    for _ in 0..5 {
+        fill_and_empty(&mut blocks, &x);
+        empty(&mut blocks, 50);
+        scratch(&x);
+        empty(&mut blocks, 0);
+    }
+    let trace = session.finish();
+    let contexts = contexts(&trace);
+
+    let fill: Vec<_> = contexts
+        .iter()
+        .filter(|context| context.operation == "fill")
+        .collect();
+    assert_eq!(fill.len(), 2, "by shape");
+    assert!(fill.iter().all(|context| context.live_bytes() == 0));
+    assert!(
+        fill.iter()
+            .all(|context| context.retained_bytes() == context.allocated_bytes)
+    );
+    let around = find(&contexts, "fill_and_empty");
+    // In each round, 20 blocks are freed in its body and 30 in an op inside.
+    let left: u64 = around.retained_bytes();
+    assert!(
+        (5 * 150 * (BYTES as u64 - 1)..=5 * 150 * BYTES as u64).contains(&left),
+        "{left}"
+    );
+
+    for round in 0..5 {
+        let live = live_before(&trace, "scratch", round) / BYTES as i64;
+        assert!((40..=60).contains(&live), "round {round}: {live} blocks");
+    }
+}
+
 #[test]
 fn device_memory_that_is_reported_is_live_until_it_is_freed() {
     use trace_runtime::analyze::live_memory;
@@ -254,6 +334,54 @@ fn device_memory_that_is_reported_is_live_until_it_is_freed() {
         (holder.operation.as_deref(), holder.blocks),
         (Some("upload"), 2)
     );
+}
+
+#[test]
+fn blocks_with_one_address_on_two_devices_are_two_blocks() {
+    use trace_runtime::analyze::memory_growth;
+    use trace_runtime::{Device, memory};
+    #[traced_op]
+    fn leak(address: usize) {
+        memory::allocated(address, 1000, Device::Cuda(0));
+    }
+    #[traced_op]
+    fn scratch_on(address: usize, device: Device) {
+        memory::allocated(address, 2000, device);
+    }
+    let _alone = alone();
+    let mut session = Session::start().unwrap();
+    for step in 1..=8 {
+        scratch_on(step, Device::Cuda(1));
+        leak(step);
+        memory::freed(step, Device::Cuda(1));
+        session.step();
+    }
+    let found = memory_growth(&session.finish());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].operation.as_deref(), Some("leak"));
+    assert_eq!(found[0].device, "cuda:0");
+}
+
+#[test]
+fn an_op_that_is_given_what_it_keeps_grows_over_all_its_shapes() {
+    use trace_runtime::analyze::memory_growth;
+    #[traced_op]
+    fn remember(kept: &mut Vec<Vec<u8>>, x: &[u8]) {
+        kept.push(x.to_vec());
+    }
+    let _alone = alone();
+    let x = vec![1; 5000];
+    let mut kept = Vec::with_capacity(100);
+    let mut session = Session::start().unwrap();
+    for _ in 0..8 {
+        remember(&mut kept, &x);
+        session.step();
+    }
+    let found = memory_growth(&session.finish());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].operation.as_deref(), Some("remember"));
+    assert_eq!((found[0].bytes_per_step, found[0].steps), (5000, 7));
+    assert!(found[0].input_shapes.is_empty());
 }
 
 #[test]

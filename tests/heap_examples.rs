@@ -136,7 +136,13 @@ fn the_peak_of_training_has_weights_and_activations() {
         });
         holders.map(|holder| holder.bytes).sum()
     };
-    assert!(held(None, &[]) >= floats(weights), "{:?}", memory.holders);
+    let biases = HIDDEN + CLASSES;
+    assert_eq!(
+        held(Some("init_weights"), &[]),
+        floats(weights + biases),
+        "{:?}",
+        memory.holders
+    );
     let activations = held(Some("matmul"), &[[BATCH, INPUTS], [INPUTS, HIDDEN]]);
     assert!(
         activations >= floats(BATCH * HIDDEN),

@@ -104,6 +104,8 @@ impl Gradient {
 }
 
 impl Linear {
+    /// Traced, so that the report names the memory of the weights.
+    #[traced_op(name = "init_weights")]
     fn new(rng: &mut Rng, inputs: usize, outputs: usize) -> Linear {
         let scale = (2.0 / inputs as f32).sqrt();
         Linear {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use trace_runtime::TraceStore;
 use trace_runtime::analyze::{MemoryWeight, live_memory, memory_collapsed};
-use trace_runtime::export::{CollapsedMemory, TorchMemory};
+use trace_runtime::export::{ChromeTrace, CollapsedMemory, TorchMemory};
 use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 
 /// A layer that allocates two blocks and an op inside it that allocates one; one is freed before the peak.
@@ -49,6 +49,24 @@ fn stacks_of_bytes_add_up_to_the_peak_and_to_what_was_allocated() {
     assert_eq!(allocated, "cuda:0;layer 600\ncuda:0;layer;mat%20mul 4000\n");
     let nothing = trace_runtime::RecordedExecutionTrace::new();
     assert_eq!(memory_collapsed(&nothing, MemoryWeight::Allocated), "");
+}
+
+#[test]
+fn the_curve_of_a_viewer_is_that_of_the_report() {
+    let trace = layer();
+    let text = exported_text(&ChromeTrace::new(), &trace);
+    let file: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let points: Vec<u64> = file["traceEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event["name"] == "live memory on cuda:0")
+        .map(|event| event["args"]["bytes"].as_u64().unwrap())
+        .collect();
+    // 500 bytes are from before the trace.
+    assert_eq!(points, [600, 4600, 4500, 5000, 1000, 0]);
+    let curve = &live_memory(&trace)[0].curve;
+    assert!(curve.iter().map(|&(_, bytes)| bytes).eq(points));
 }
 
 #[cfg(feature = "flamegraph")]

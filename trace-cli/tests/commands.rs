@@ -210,6 +210,7 @@ fn a_timeline_and_memory_show_threads_and_devices() {
         memory.contains("aten::mm") && memory.contains('█'),
         "{memory}"
     );
+    assert!(memory.contains("aten::linear › aten::mm"), "{memory}");
     let json = optrace(&["memory", &trace, "--format", "json"]).fine();
     let devices: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(devices["live"][0]["peak_bytes"], 32768);

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "`GlobalAlloc` is an unsafe trait")]
 
-use crate::engine::heap;
+use crate::engine::heap::{self, Free};
 use std::alloc::{GlobalAlloc, Layout, System};
 
 /// A global allocator that charges each allocation to the op that is running, while a session records.
@@ -41,26 +41,56 @@ impl<A> TracedAlloc<A> {
 // it saves no registers: three instructions more than without this type. The other functions run while a session
 // records.
 impl<A: GlobalAlloc> TracedAlloc<A> {
-    /// Records a block that the inner allocator returned.
-    #[inline]
-    fn record(on: u32, block: *mut u8, bytes: usize) -> *mut u8 {
-        if !block.is_null() {
-            heap::allocated(on, block.addr(), bytes);
-        }
-        block
-    }
-
+    /// For a thread that [is ready](heap::is_ready). That is checked by the caller, so that this function saves fewer registers.
+    ///
     /// # Safety
     ///
     /// As for [`GlobalAlloc::alloc`].
     #[inline(never)]
-    unsafe fn alloc_recorded(&self, layout: Layout, on: u32) -> *mut u8 {
+    unsafe fn alloc_recorded(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract is that of the inner allocator.
+        let block = unsafe { self.inner.alloc(layout) };
+        if !block.is_null() {
+            heap::allocated(block.addr(), layout.size());
+        }
+        block
+    }
+
+    /// For a sampled recording, or a thread that has yet to join.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GlobalAlloc::alloc`].
+    #[inline(never)]
+    unsafe fn alloc_unusually(&self, layout: Layout, on: u32) -> *mut u8 {
         if heap::passes_by(on, layout.size()) {
+            // SAFETY: as above.
             return unsafe { self.inner.alloc(layout) };
         }
         // SAFETY: as above.
+        unsafe { self.alloc_slowly(layout, on) }
+    }
+
+    /// A separate function, so that passing by a block saves no registers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GlobalAlloc::alloc`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn alloc_slowly(&self, layout: Layout, on: u32) -> *mut u8 {
+        // SAFETY: as above.
         Self::record(on, unsafe { self.inner.alloc(layout) }, layout.size())
+    }
+
+    /// Records a block that the inner allocator returned.
+    #[cold]
+    #[inline(never)]
+    fn record(on: u32, block: *mut u8, bytes: usize) -> *mut u8 {
+        if !block.is_null() {
+            heap::allocated_unusually(on, block.addr(), bytes);
+        }
+        block
     }
 
     /// # Safety
@@ -68,12 +98,17 @@ impl<A: GlobalAlloc> TracedAlloc<A> {
     /// As for [`GlobalAlloc::alloc_zeroed`].
     #[inline(never)]
     unsafe fn alloc_zeroed_recorded(&self, layout: Layout, on: u32) -> *mut u8 {
+        let is_ready = heap::is_ready(on);
         // SAFETY: as above.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
-        if heap::passes_by(on, layout.size()) {
-            return block;
+        if is_ready && !block.is_null() {
+            heap::allocated(block.addr(), layout.size());
+            block
+        } else if heap::passes_by(on, layout.size()) {
+            block
+        } else {
+            Self::record(on, block, layout.size())
         }
-        Self::record(on, block, layout.size())
     }
 
     /// # Safety
@@ -81,22 +116,21 @@ impl<A: GlobalAlloc> TracedAlloc<A> {
     /// As for [`GlobalAlloc::dealloc`].
     #[inline(never)]
     unsafe fn dealloc_recorded(&self, block: *mut u8, layout: Layout, on: u32) {
-        // SAFETY: as above. The rest is a separate function, so that this one saves no registers.
-        if heap::was_passed_by(on, block.addr()) {
-            unsafe { self.inner.dealloc(block, layout) }
-        } else {
-            unsafe { self.dealloc_known(block, layout, on) }
+        // SAFETY: as above.
+        match heap::free(on, block.addr(), layout.size()) {
+            Free::Done => unsafe { self.inner.dealloc(block, layout) },
+            left => unsafe { self.dealloc_slowly(block, layout, left) },
         }
     }
 
+    /// A separate function, so that the usual one saves no registers.
+    ///
     /// # Safety
     ///
     /// As for [`GlobalAlloc::dealloc`].
     #[inline(never)]
-    unsafe fn dealloc_known(&self, block: *mut u8, layout: Layout, on: u32) {
-        if let Some(known) = heap::take(block.addr()) {
-            heap::freed(on, known, layout.size());
-        }
+    unsafe fn dealloc_slowly(&self, block: *mut u8, layout: Layout, left: Free) {
+        heap::finish_free(left, block.addr(), layout.size());
         // SAFETY: as above.
         unsafe { self.inner.dealloc(block, layout) }
     }
@@ -122,13 +156,17 @@ impl<A: GlobalAlloc> TracedAlloc<A> {
         let moved = unsafe { self.inner.realloc(block, layout, new_size) };
         match known {
             Some(known) if moved.is_null() => heap::restore(known),
-            Some(known) => heap::freed(on, known, layout.size()),
+            Some(known) => heap::freed(known, layout.size()),
             None => {}
         }
-        if heap::passes_by(on, new_size) {
-            return moved;
+        if heap::is_ready(on) && !moved.is_null() {
+            heap::allocated(moved.addr(), new_size);
+            moved
+        } else if heap::passes_by(on, new_size) {
+            moved
+        } else {
+            Self::record(on, moved, new_size)
         }
-        Self::record(on, moved, new_size)
     }
 }
 
@@ -140,7 +178,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for TracedAlloc<A> {
         // SAFETY: the caller's contract is that of the inner allocator.
         match heap::now() {
             0 => unsafe { self.inner.alloc(layout) },
-            on => unsafe { self.alloc_recorded(layout, on) },
+            on if heap::is_ready(on) => unsafe { self.alloc_recorded(layout) },
+            on => unsafe { self.alloc_unusually(layout, on) },
         }
     }
 

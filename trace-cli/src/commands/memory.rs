@@ -3,12 +3,14 @@
 use crate::args::{Format, Layout, Reading};
 use crate::failure::Failure;
 use crate::{input, output};
+use std::cmp::Reverse;
 use std::path::PathBuf;
 use trace_runtime::analyze::{
-    LiveMemory, heap_by_shape, live_memory, memory_growth, memory_sampled_every,
+    HeldStack, LiveMemory, heap_by_shape, live_memory, memory_growth, memory_sampled_every,
 };
 use trace_runtime::report::{
-    Column, FREES_MISSING, Table, bytes, duration, estimates, memory_tables, printable, prose,
+    Column, FREES_MISSING, Table, bytes, duration, estimates, memory_tables, percent, printable,
+    prose,
 };
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -42,6 +44,7 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), Failure> {
     let sampled_every = memory_sampled_every(&trace);
     let rows = args.layout.rows;
     tables.extend(memory_tables(&devices, &heap, &growth, sampled_every, rows));
+    tables.push(stacks(&devices, rows));
     tables.retain(|table| !table.rows.is_empty());
     let line = match devices.iter().max_by_key(|device| device.peak_bytes) {
         None => FREES_MISSING.to_owned(),
@@ -88,6 +91,36 @@ fn peaks(devices: &[LiveMemory], columns: usize) -> Table {
         ],
         devices.iter().map(row).collect(),
     )
+}
+
+/// The memory at the peak by call stack: it tells the results of one op in the forward pass from those in the backward
+/// pass. Empty if no op is inside another.
+fn stacks(devices: &[LiveMemory], rows: usize) -> Table {
+    let columns = vec![
+        Column::name("call stack"),
+        Column::number("device", 0),
+        Column::number("at peak", 0),
+        Column::number("share", 0),
+    ];
+    let mut found = Vec::new();
+    for device in devices {
+        if device.stacks.iter().all(|stack| stack.frames.len() < 2) {
+            continue;
+        }
+        let mut largest: Vec<&HeldStack> = device.stacks.iter().collect();
+        largest.sort_by_key(|stack| Reverse(stack.bytes));
+        let peak = device.peak_bytes.max(1) as f64;
+        found.extend(largest.iter().take(rows).map(|stack| {
+            let frames: Vec<String> = stack.frames.iter().map(|name| printable(name)).collect();
+            vec![
+                frames.join(" › "),
+                name(device),
+                bytes(stack.bytes),
+                percent(stack.bytes as f64 / peak),
+            ]
+        }));
+    }
+    Table::new("Live memory at its peak by call stack", columns, found)
 }
 
 fn figures(devices: &[LiveMemory]) -> Table {

@@ -100,7 +100,7 @@ pub use memory::{
     HeapRow, HeldStack, LiveMemory, MemoryGrowth, MemoryHolder, MemoryWeight, heap_by_shape,
     heap_stacks, live_memory, memory_collapsed, memory_growth, memory_sampled_every,
 };
-pub(crate) use memory::{Owner, Owners};
+pub(crate) use memory::{LiveBefore, Owner, Owners};
 #[cfg(feature = "html")]
 pub(crate) use nesting::parent_index;
 pub use nesting::self_times_ns;

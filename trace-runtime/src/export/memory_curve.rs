@@ -2,6 +2,7 @@
 
 use super::timeline::Timeline;
 use super::tracks::Placement;
+use crate::analyze::LiveBefore;
 use crate::model::{EntryView, MemoryEvent, TraceView};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -61,7 +62,15 @@ pub(super) fn allocated<'a>(
     trace: &'a dyn TraceView,
     timeline: &Timeline<'a>,
 ) -> impl Iterator<Item = (MemoryEvent<'a>, Sample)> {
-    let mut sums: HashMap<(Option<u32>, &'a str), u64> = HashMap::new();
+    let mut before: HashMap<(Option<u32>, &'a str), LiveBefore> = HashMap::new();
+    for event in trace.memory_events() {
+        let device = before.entry((event.rank, event.device_id)).or_default();
+        device.change(event.bytes);
+    }
+    let mut sums: HashMap<(Option<u32>, &'a str), u64> = before
+        .into_iter()
+        .map(|(device, before)| (device, before.bytes().unsigned_abs()))
+        .collect();
     trace.memory_events().map(move |event| {
         let sum = sums.entry((event.rank, event.device_id)).or_default();
         *sum = event

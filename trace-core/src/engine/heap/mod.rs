@@ -12,11 +12,14 @@
 mod changes;
 mod contexts;
 mod counters;
+mod counting;
+mod freed_contexts;
 mod open_ops;
 mod owner;
 mod sampling;
 mod session;
 mod shadow;
+mod short_path;
 mod slow_path;
 mod thread;
 mod tracer;
@@ -26,7 +29,10 @@ pub use contexts::{Context, OTHER, OUTSIDE, TRACER};
 pub use counters::Counts;
 pub(crate) use open_ops::{Entered, context, context_of, count_call, enter, leave, leave_ended};
 pub use session::{HeapRecord, begin, finish, totals};
-pub(crate) use thread::{allocated, freed, passes_by, restore, take, was_passed_by};
+pub(crate) use short_path::{
+    Free, allocated, allocated_unusually, finish_free, free, freed, is_ready, passes_by, restore,
+    take, was_passed_by,
+};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -10,6 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner(u64);
 
+/// A context of one recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ContextTag(u64);
+
+impl ContextTag {
+    /// That of no block: a tag is never 0.
+    pub(super) const NONE: ContextTag = ContextTag(0);
+}
+
 pub(super) const FIRST_TAG: u64 = 1;
 
 /// Distinguishes recordings in the owners of blocks: counts from 1 to 15, then again from 1.
@@ -41,6 +50,18 @@ impl Owner {
         self.0 as u16
     }
 
+    /// The context with the recording's tag.
+    #[inline]
+    pub(super) fn context_tag(self) -> ContextTag {
+        ContextTag(self.0 & (0xF << 60 | 0xFFFF))
+    }
+
+    /// The owner in a word, or [`NONE`](Self::NONE).
+    #[inline]
+    pub(super) fn load(word: &AtomicU64) -> Owner {
+        Owner(word.load(Ordering::Relaxed))
+    }
+
     #[inline]
     pub(super) fn store(self, word: &AtomicU64) {
         word.store(self.0, Ordering::Relaxed);
@@ -49,11 +70,11 @@ impl Owner {
     /// Moves the owner out of a word. `None` if there is none.
     #[inline]
     pub(super) fn take(word: &AtomicU64) -> Option<Owner> {
-        let owner = Owner(word.load(Ordering::Relaxed));
+        let owner = Owner::load(word);
         if owner == Owner::NONE {
             return None;
         }
-        word.store(0, Ordering::Relaxed);
+        Owner::NONE.store(word);
         Some(owner)
     }
 }

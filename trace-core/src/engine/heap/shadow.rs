@@ -43,12 +43,10 @@ pub(super) fn word_for(address: usize) -> Option<&'static AtomicU64> {
 /// the block has a word.
 #[inline]
 pub(super) fn usual_word(address: usize) -> Option<&'static AtomicU64> {
-    let region = region(address)?;
-    if address.is_multiple_of(16) {
-        Some(&region[(address >> 4) % HALF])
-    } else {
-        None
-    }
+    // The low bits become the highest ones: one comparison shows that they are 0 and that the address is in range.
+    let place = address.rotate_right(4);
+    let region = known_region(ROOT.get(place >> (REGION_BITS - 4))?)?;
+    Some(&region[place % HALF])
 }
 
 /// The word of a block that may have been recorded.
@@ -75,7 +73,12 @@ fn unusual_word(region: &'static Region, address: usize) -> Option<&'static Atom
 /// The region of an address, if it has one.
 #[inline]
 fn region(address: usize) -> Option<&'static Region> {
-    let region = ROOT.get(address >> REGION_BITS)?.load(Ordering::Acquire);
+    known_region(ROOT.get(address >> REGION_BITS)?)
+}
+
+#[inline]
+fn known_region(pointer: &AtomicPtr<Region>) -> Option<&'static Region> {
+    let region = pointer.load(Ordering::Acquire);
     // SAFETY: null or a region from `zeroed`, which is never freed; zeroed words are valid.
     unsafe { region.as_ref() }
 }
@@ -115,8 +118,7 @@ fn zeroed() -> Option<NonNull<Region>> {
 /// Clears every word that may be in use.
 pub(super) fn clear() {
     for region in &ROOT {
-        // SAFETY: as in `region`.
-        if let Some(region) = unsafe { region.load(Ordering::Acquire).as_ref() } {
+        if let Some(region) = known_region(region) {
             for word in region {
                 // Pages in which no word is set are not written, so the system need not provide memory for them.
                 if word.load(Ordering::Relaxed) != 0 {

@@ -5,7 +5,8 @@ use super::contexts::{OUTSIDE, TRACER};
 use super::owner::Owner;
 use super::sampling::{self, Weight};
 use super::session::with_shared_slot;
-use super::thread::{Block, ThreadHeap};
+use super::short_path::Block;
+use super::thread::ThreadHeap;
 use super::{ON, shadow, tracer};
 use crate::engine::state::{self, ThisThread};
 use std::sync::atomic::Ordering;
@@ -31,7 +32,8 @@ impl ThreadHeap {
             return tracer::allocated(address, bytes);
         }
         self.join_if_new();
-        if self.seen.get() == 0 {
+        if self.seen.get() == 0 || self.sampled_every.get() > 0 {
+            // No session any more, or one that has begun since and samples later blocks.
             return;
         }
         let Some(slot) = self.slot.get() else {
@@ -109,18 +111,22 @@ impl ThreadHeap {
             self.look_at_ops();
         }
         if owner == self.owner.get() {
-            return self.count_free_of_innermost(weight);
+            self.count_free_of_innermost(weight);
+        } else {
+            let context = owner.context();
+            let Some(counters) = self.counters_of(slot, context) else {
+                return;
+            };
+            counters.count_free(weight);
+            if owner.slot() == slot.index {
+                self.freed_inside(owner.op(), weight.bytes);
+            }
+            self.freed_contexts.add(owner, counters);
+            self.list(counters, context);
         }
-        let context = owner.context();
-        let Some(counters) = self.counters_of(slot, context) else {
-            return;
-        };
-        counters.count_free(weight);
-        if owner.slot() == slot.index {
-            self.freed_inside(owner.op(), weight.bytes);
+        if self.count_less(weight) {
+            self.log_changes_now();
         }
-        self.list(counters, context);
-        self.count_less(weight);
     }
 
     /// A block that was allocated in an op of this thread is temporary for that op and those around it, if it is open.

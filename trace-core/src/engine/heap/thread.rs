@@ -1,16 +1,13 @@
-//! The work of one thread at each allocation and free.
-//!
-//! Most allocations take a short path: the thread has joined the recording, its recorder is not in use, and no op has
-//! begun or ended since the last one. Then the owner of the block and the counters are known, and all that the path
-//! touches is one cache line of the thread, one of the counters, and the block's word.
+//! The heap as one thread sees it, and how a thread joins and leaves a recording.
 
-use super::changes::Change;
+use super::ON;
 use super::counters::ContextCounters;
+use super::counting::Listed;
+use super::freed_contexts::FreedContexts;
 use super::open_ops::{NO_OP, OpenOp, Recent};
 use super::owner::{Owner, tag_of};
-use super::sampling::{self, Random, Weight};
+use super::sampling::Random;
 use super::session::{Slot, is_recorded, sampled_every, slot_for};
-use super::{ON, SAMPLED, shadow};
 use crate::engine::recorder::Mark;
 use crate::engine::state::{self, ThisThread};
 use std::cell::{Cell, RefCell};
@@ -39,12 +36,13 @@ impl Drop for Exit {
     }
 }
 
-/// The heap as one thread sees it. The first cache line is all that the short path of an allocation uses.
+/// The heap as one thread sees it. The short path of an allocation uses only the first cache line,
+/// that of a free also the second.
 #[repr(C, align(64))]
 pub(super) struct ThreadHeap {
     /// The value of [`ON`] for which the short path may be taken; 0 if it may not be taken. Always 0 in a sampled
     /// recording.
-    ready: Cell<u32>,
+    pub(super) ready: Cell<u32>,
     /// The mark of the recorder's open ops when `owner` was chosen.
     pub(super) mark: Cell<Mark>,
     /// The owner of blocks that are allocated now.
@@ -56,15 +54,17 @@ pub(super) struct ThreadHeap {
     /// The highest `net` since the innermost op began.
     pub(super) highest: Cell<i64>,
     /// Changes are logged when `net` is above `log_above` or below `log_below`.
-    log_above: Cell<i64>,
-    log_below: Cell<i64>,
+    pub(super) log_above: Cell<i64>,
+    pub(super) log_below: Cell<i64>,
     /// Bytes that were allocated inside the innermost op and freed.
     pub(super) temporary: Cell<u64>,
+    /// The number in the slot of the outermost op in `outer`. Blocks of earlier ops are not temporary for any open op.
+    pub(super) outermost: Cell<u32>,
     /// Bytes up to the next sample point, in a sampled recording.
     pub(super) until_sample: Cell<i64>,
     pub(super) sampled_every: Cell<u64>,
     /// The value of [`ON`] for which blocks without a sample point are skipped; 0 if no block may be skipped.
-    passing: Cell<u32>,
+    pub(super) passing: Cell<u32>,
     random: Cell<Random>,
     /// The value of [`ON`] when it joined.
     pub(super) seen: Cell<u32>,
@@ -78,15 +78,10 @@ pub(super) struct ThreadHeap {
     pub(super) innermost: Cell<OpenOp>,
     /// The ops around the innermost one.
     pub(super) outer: RefCell<ManuallyDrop<Vec<OpenOp>>>,
-    /// The number in the slot of the outermost op in `outer`. Blocks of earlier ops are not temporary for any open op.
-    pub(super) outermost: Cell<u32>,
-    /// Contexts that changed since the changes were logged.
-    listed: [Cell<u16>; MAX_LISTED],
-    listed_len: Cell<usize>,
+    pub(super) listed: Listed,
+    pub(super) freed_contexts: FreedContexts,
     pub(super) recent: Recent,
 }
-
-const MAX_LISTED: usize = 32;
 
 /// Counters that are never used: those of a thread without a slot.
 static NO_COUNTERS: ContextCounters = ContextCounters::new();
@@ -95,87 +90,12 @@ static NO_COUNTERS: ContextCounters = ContextCounters::new();
 /// closure captures would go through memory, which costs about thirty of the sixty instructions of an allocation.
 #[inline]
 #[allow(unsafe_code, reason = "see below")]
-fn here(_on: &ThisThread) -> &ThreadHeap {
+pub(super) fn here(_on: &ThisThread) -> &ThreadHeap {
     let heap: *const ThreadHeap = HEAP.with(std::ptr::from_ref);
     // SAFETY: `HEAP` has no destructor, so its memory is valid as long as the thread runs. The reference does not
     // outlive the argument, which is on the thread's stack, and does not leave the thread: neither of them is `Send`.
     // All fields are cells, so there is never a `&mut` to them.
     unsafe { &*heap }
-}
-
-/// Records a new block. `on` is the value of [`ON`], which is not 0.
-#[allow(clippy::inline_always, reason = "into the one function that allocates")]
-#[inline(always)]
-pub(crate) fn allocated(on: u32, address: usize, bytes: usize) {
-    let thread = ThisThread::new();
-    let heap = here(&thread);
-    if heap.is_current(on, &thread)
-        && let Some(word) = shadow::usual_word(address)
-    {
-        heap.owner.get().store(word);
-        heap.count_allocation(Weight::exact(bytes as u64));
-    } else if on & SAMPLED != 0 {
-        heap.sample(address, bytes as u64);
-    } else {
-        heap.allocated_slowly(address, bytes as u64);
-    }
-}
-
-/// True if a block that is about to be allocated has no sample point in it, so it is not recorded.
-#[inline]
-pub(crate) fn passes_by(on: u32, bytes: usize) -> bool {
-    on & SAMPLED != 0 && here(&ThisThread::new()).passes_by(on, bytes as u64)
-}
-
-/// True if a block was certainly not recorded, because it has not been sampled.
-#[inline]
-pub(crate) fn was_passed_by(on: u32, address: usize) -> bool {
-    on & SAMPLED != 0 && !sampling::may_be_sampled(address)
-}
-
-/// A block that was recorded as allocated.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
-    pub(super) owner: Owner,
-    pub(super) address: usize,
-}
-
-/// Removes the record of a block before it is freed or moved: afterwards its address may belong to another block.
-/// `None` if it was not recorded.
-#[inline]
-pub(crate) fn take(address: usize) -> Option<Block> {
-    let Some(word) = shadow::usual_word(address) else {
-        return take_unusual(address);
-    };
-    let owner = Owner::take(word)?;
-    Some(Block { owner, address })
-}
-
-#[cold]
-#[inline(never)]
-fn take_unusual(address: usize) -> Option<Block> {
-    let owner = Owner::take(shadow::word_of(address)?)?;
-    Some(Block { owner, address })
-}
-
-/// Undoes [`take`]: the block was not moved.
-pub(crate) fn restore(block: Block) {
-    if let Some(word) = shadow::word_of(block.address) {
-        block.owner.store(word);
-    }
-}
-
-/// Records the free of a block.
-#[allow(clippy::inline_always, reason = "into the one function that frees")]
-#[inline(always)]
-pub(crate) fn freed(on: u32, block: Block, bytes: usize) {
-    let thread = ThisThread::new();
-    let heap = here(&thread);
-    if block.owner == heap.owner.get() && heap.is_current(on, &thread) {
-        heap.count_free_of_innermost(Weight::exact(bytes as u64));
-    } else {
-        heap.freed_slowly(block, bytes as u64);
-    }
 }
 
 /// Runs `f` on this thread's heap. `None` if the thread does not take part in a recording of the heap.
@@ -234,6 +154,7 @@ impl ThreadHeap {
             log_above: Cell::new(0),
             log_below: Cell::new(0),
             temporary: Cell::new(0),
+            outermost: Cell::new(u32::MAX),
             until_sample: Cell::new(0),
             sampled_every: Cell::new(0),
             passing: Cell::new(0),
@@ -245,9 +166,8 @@ impl ThreadHeap {
             slot: Cell::new(None),
             innermost: Cell::new(NO_OP),
             outer: RefCell::new(ManuallyDrop::new(Vec::new())),
-            outermost: Cell::new(u32::MAX),
-            listed: [const { Cell::new(0) }; MAX_LISTED],
-            listed_len: Cell::new(0),
+            listed: Listed::new(),
+            freed_contexts: FreedContexts::new(),
             recent: Recent::new(),
         }
     }
@@ -267,12 +187,6 @@ impl ThreadHeap {
             };
             path.set(self.seen.get());
         }
-    }
-
-    /// True if the short path may be taken while [`ON`] has this value.
-    #[inline]
-    fn is_current(&self, on: u32, thread: &ThisThread) -> bool {
-        self.ready.get() == on && thread.local().mark() == Some(self.mark.get())
     }
 
     pub(super) fn join_if_new(&self) {
@@ -316,7 +230,8 @@ impl ThreadHeap {
             figure.set(0);
         }
         self.temporary.set(0);
-        self.listed_len.set(0);
+        self.listed.clear();
+        self.freed_contexts.clear();
         self.mark.set(Mark::NEVER);
         self.owner.set(Owner::NONE);
         self.counters.set(&NO_COUNTERS);
@@ -330,45 +245,6 @@ impl ThreadHeap {
 
     pub(super) fn tag(&self) -> u64 {
         tag_of(self.seen.get())
-    }
-
-    #[inline]
-    pub(super) fn count_allocation(&self, block: Weight) {
-        self.counters.get().count_allocation(block);
-        let net = self.net.get().wrapping_add(block.bytes as i64);
-        self.net.set(net);
-        if net > self.highest.get() {
-            self.highest.set(net);
-        }
-        if net > self.log_above.get() {
-            self.log_changes_now();
-        }
-    }
-
-    #[inline]
-    pub(super) fn count_free_of_innermost(&self, block: Weight) {
-        self.counters.get().count_free(block);
-        let temporary = self.temporary.get().wrapping_add(block.bytes);
-        self.temporary.set(temporary);
-        self.count_less(block);
-    }
-
-    #[inline]
-    pub(super) fn count_less(&self, block: Weight) {
-        let net = self.net.get().wrapping_sub(block.bytes as i64);
-        self.net.set(net);
-        if net < self.log_below.get() {
-            self.log_changes_now();
-        }
-    }
-
-    /// Counts a block towards the next sample point. False if the point is in the block, or the thread has not joined
-    /// yet.
-    #[inline]
-    fn passes_by(&self, on: u32, bytes: u64) -> bool {
-        let left = self.until_sample.get().wrapping_sub(bytes as i64);
-        self.until_sample.set(left);
-        left >= 0 && self.passing.get() == on
     }
 
     pub(super) fn draw_gap(&self) {
@@ -388,57 +264,5 @@ impl ThreadHeap {
             slot.counters.add(context);
             slot.counters.get(context)
         })
-    }
-
-    /// Remembers that a context has changed.
-    #[inline]
-    pub(super) fn list(&self, counters: &ContextCounters, context: u16) {
-        if !counters.list() {
-            return;
-        }
-        let len = self.listed_len.get();
-        if let Some(listed) = self.listed.get(len) {
-            listed.set(context);
-            self.listed_len.set(len + 1);
-        }
-        if len + 1 >= MAX_LISTED {
-            self.log_changes_now();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn log_changes_now(&self) {
-        if let Some(slot) = self.slot.get() {
-            self.log_changes(slot);
-        }
-    }
-
-    fn log_changes(&self, slot: &Slot) {
-        let _busy = self.busy();
-        let len = self.listed_len.replace(0);
-        let net = self.net.get();
-        let Some(session) = slot
-            .session()
-            .filter(|session| session.number == self.seen.get())
-        else {
-            // The recording is over.
-            self.log_above.set(i64::MAX);
-            self.log_below.set(i64::MIN);
-            return;
-        };
-        let at = session.clock.clone().now();
-        session
-            .changes
-            .log(self.listed.iter().take(len).filter_map(|listed| {
-                let context = listed.get();
-                let bytes = slot.counters.get(context)?.change_to_log();
-                Some(Change { at, context, bytes })
-            }));
-        let threshold = session.changes.threshold() as i64;
-        self.log_above.set(net.saturating_add(threshold));
-        self.log_below.set(net.saturating_sub(threshold));
-        let innermost = self.innermost.get().context;
-        self.list(self.counters.get(), innermost);
     }
 }

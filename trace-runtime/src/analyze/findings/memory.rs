@@ -20,7 +20,7 @@ pub(super) fn growth(facts: &Facts<'_>) -> Vec<Finding> {
     let grown = facts.tables.growth.iter().take(MOST);
     let finding = |grown: &crate::analyze::MemoryGrowth| {
         let kind = FindingKind::MemoryGrowth;
-        let subject = grown.operation.as_deref().unwrap_or("(outside ops)");
+        let subject = grown.operation.as_deref().unwrap_or("(outside of ops)");
         let mut finding = facts.finding(kind, subject, 0, "Memory that grows with every step");
         finding.sentence = format!(
             "memory of {} grows by {} in each of {} steps",

@@ -17,7 +17,7 @@ pub struct MemoryGrowth {
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,
-    /// The dims of each input.
+    /// The dims of each input; empty if the memory grew over several shapes.
     pub input_shapes: Vec<Vec<usize>>,
     /// The average growth in bytes per step.
     pub bytes_per_step: u64,
@@ -34,18 +34,20 @@ json_struct!(MemoryGrowth {
 const FEWEST_STEPS: usize = 4;
 
 /// Memory that was larger at the end of each step than at the end of the step before, by op and input shapes, the
-/// fastest growth first. The first step is a warm-up and does not count. Empty if the trace has fewer than five steps,
-/// or if its memory events have neither an address nor a context, because a free then belongs to no op.
+/// fastest growth first. If an op grew with none of its shapes, but over all of them, it is one row without shapes. The
+/// first step is a warm-up and does not count. Empty if the trace has fewer than five steps, or if its memory events have
+/// neither an address nor a context, because a free then belongs to no op.
 pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
     let mut owners = Owners::new(trace);
     let mut ends: HashMap<Option<u32>, Vec<i64>> = HashMap::new();
     for step in trace.steps() {
         ends.entry(step.rank).or_default().push(step.end_ns);
     }
-    let mut live: HashMap<(Option<u32>, String, OwnerOp), Vec<i64>> = HashMap::new();
+    let mut live: HashMap<Row, Vec<i64>> = HashMap::new();
     let mut events: Vec<MemoryEvent<'_>> = trace.memory_events().collect();
     events.sort_by_key(|event| event.at_ns);
-    let mut allocated_by: HashMap<u64, OwnerOp> = HashMap::new();
+    // Addresses differ within one device only.
+    let mut allocated_by: HashMap<(Option<u32>, &str, u64), OwnerOp> = HashMap::new();
     for event in &events {
         let Some(ends) = ends.get(&event.rank).or_else(|| ends.get(&None)) else {
             continue;
@@ -57,9 +59,10 @@ pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
         let mut op = owners.op(owner);
         // A free is charged to the op that allocated the block.
         if let Some(address) = event.address {
+            let block = (event.rank, event.device_id, address);
             if event.bytes > 0 {
-                allocated_by.insert(address, op.clone());
-            } else if let Some(known) = allocated_by.remove(&address) {
+                allocated_by.insert(block, op.clone());
+            } else if let Some(known) = allocated_by.remove(&block) {
                 op = known;
             } else {
                 continue;
@@ -73,23 +76,29 @@ pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
         let changes = live.entry(key).or_insert_with(|| vec![0; ends.len() + 1]);
         changes[step.min(ends.len())] += event.bytes;
     }
-    let mut found: Vec<MemoryGrowth> = live
-        .into_iter()
-        .filter_map(|((rank, device, op), changes)| {
-            // The last element is after the last step.
-            let steady = &changes[1..changes.len() - 1];
-            let grew = steady.iter().all(|&change| change > 0);
-            grew.then(|| MemoryGrowth {
-                rank,
-                device,
-                operation: op.operation,
-                label: op.label,
-                input_shapes: op.input_shapes,
-                bytes_per_step: (steady.iter().sum::<i64>() / steady.len() as i64).unsigned_abs(),
-                steps: steady.len(),
-            })
-        })
-        .collect();
+    let mut found: Vec<MemoryGrowth> = live.iter().filter_map(grown).collect();
+    // An op that is given what it keeps has other shapes in each step, and grows in none of them.
+    let mut by_op: HashMap<Row, Vec<i64>> = HashMap::new();
+    for ((rank, device, op), changes) in live {
+        let is_found = found.iter().any(|known| {
+            (known.rank, &known.device) == (rank, &device)
+                && (&known.operation, &known.label) == (&op.operation, &op.label)
+        });
+        if is_found {
+            continue;
+        }
+        let op = OwnerOp {
+            input_shapes: Vec::new(),
+            ..op
+        };
+        let sums = by_op
+            .entry((rank, device, op))
+            .or_insert_with(|| vec![0; changes.len()]);
+        sums.iter_mut()
+            .zip(changes)
+            .for_each(|(sum, change)| *sum += change);
+    }
+    found.extend(by_op.iter().filter_map(grown));
     found.sort_by(|a, b| {
         (b.bytes_per_step, &a.operation, &a.input_shapes).cmp(&(
             a.bytes_per_step,
@@ -98,4 +107,23 @@ pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
         ))
     });
     found
+}
+
+/// Rank, device and op.
+type Row = (Option<u32>, String, OwnerOp);
+
+/// The growth of an op, from its changes before the end of each step and after the last one, if it grew in each step but the
+/// first.
+fn grown(((rank, device, op), changes): (&Row, &Vec<i64>)) -> Option<MemoryGrowth> {
+    let steady = changes.get(1..changes.len() - 1)?;
+    let grew = steady.iter().all(|&change| change > 0);
+    grew.then(|| MemoryGrowth {
+        rank: *rank,
+        device: device.clone(),
+        operation: op.operation.clone(),
+        label: op.label.clone(),
+        input_shapes: op.input_shapes.clone(),
+        bytes_per_step: (steady.iter().sum::<i64>() / steady.len() as i64).unsigned_abs(),
+        steps: steady.len(),
+    })
 }

@@ -88,19 +88,37 @@ pub fn live_memory<T: TraceView + ?Sized>(trace: &T) -> Vec<LiveMemory> {
         .collect()
 }
 
+/// The least that was live before some changes, which are in the order of their times. Blocks that were allocated before
+/// the trace may be freed in it; at least those were live at its beginning.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LiveBefore {
+    sum: i64,
+    lowest: i64,
+}
+
+impl LiveBefore {
+    pub(crate) fn change(&mut self, bytes: i64) {
+        self.sum = self.sum.saturating_add(bytes);
+        self.lowest = self.lowest.min(self.sum);
+    }
+
+    /// Not below zero.
+    pub(crate) fn bytes(self) -> i64 {
+        self.lowest.saturating_neg()
+    }
+}
+
 fn from_events<T: TraceView + ?Sized>(
     owners: &mut Owners<'_, T>,
     rank: Option<u32>,
     device: &str,
     events: &[MemoryEvent<'_>],
 ) -> LiveMemory {
-    // Blocks that were allocated before the trace may be freed in it. At least those were live at its beginning.
-    let mut sum = 0i64;
-    let lowest = events.iter().fold(0i64, |lowest, event| {
-        sum = sum.saturating_add(event.bytes);
-        lowest.min(sum)
-    });
-    let mut live = lowest.saturating_neg();
+    let mut before = LiveBefore::default();
+    for event in events {
+        before.change(event.bytes);
+    }
+    let mut live = before.bytes();
     let mut memory = LiveMemory {
         rank,
         device: device.to_owned(),

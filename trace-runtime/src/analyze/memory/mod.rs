@@ -8,6 +8,7 @@ mod stacks;
 
 pub use growth::{MemoryGrowth, memory_growth};
 pub use heap_row::{HeapRow, heap_by_shape, heap_stacks};
+pub(crate) use live::LiveBefore;
 pub use live::{HeldStack, LiveMemory, MemoryHolder, live_memory};
 #[cfg(feature = "html")]
 pub(crate) use owner::OwnerOp;

@@ -69,7 +69,7 @@ impl<'a, T: TraceView + ?Sized> Owners<'a, T> {
     pub(crate) fn stack(&self, owner: Owner) -> Vec<String> {
         let mut stack = Vec::new();
         match owner {
-            Owner::Unknown => stack.push("(outside ops)".to_owned()),
+            Owner::Unknown => stack.push("(outside of ops)".to_owned()),
             Owner::Context(rank, context) => {
                 let mut next = Some(context as usize);
                 while let Some(context) = next.and_then(|next| self.context(rank, next)) {

@@ -145,7 +145,7 @@ impl Exporter for ChromeTrace {
                     events.name_row(row, event.rank, "memory")?;
                 }
                 events.memory(row, &event, sample.time_ns)?;
-                events.counter(&format!("allocated bytes on {}", event.device_id), sample)?;
+                events.counter(&format!("live memory on {}", event.device_id), sample)?;
             }
         }
         if self.critical_path {

@@ -89,7 +89,7 @@ impl Exporter for PerfettoTrace {
             file.counter(OUTPUTS, sample)?;
         }
         for (event, sample) in allocated(trace, &timeline) {
-            file.counter(&format!("allocated bytes on {}", event.device_id), sample)?;
+            file.counter(&format!("live memory on {}", event.device_id), sample)?;
         }
         if self.critical_path {
             file.critical_path(trace, &timeline)?;
