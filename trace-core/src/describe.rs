@@ -27,6 +27,19 @@ pub trait Describe {
         }
     }
 
+    /// The same while the recorder is `DESCRIBING`.
+    #[inline]
+    fn describe_quietly(self, sink: &mut TensorSink)
+    where
+        Self: Sized,
+    {
+        if self.can_panic() {
+            sink.catch_quiet_tensors(|sink| self.describe_uncaught(sink));
+        } else {
+            self.describe_uncaught(sink);
+        }
+    }
+
     /// The same for a part of a list, for which the list catches panics.
     fn describe_uncaught(self, sink: &mut TensorSink);
 

@@ -10,6 +10,7 @@
 
 use super::rows::Meta;
 use super::signatures::Signatures;
+use super::state;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -35,7 +36,7 @@ pub(crate) mod expression {
 }
 
 thread_local! {
-    /// The user's code is running, and its panics are caught.
+    /// The user's code is running, and its panics are caught. The short path has a phase for it instead.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
     /// The source line of the latest panic that was caught.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -45,11 +46,17 @@ thread_local! {
 #[inline]
 pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, String> {
     let outer = IS_CAUGHT.replace(true);
+    let result = catch_quiet(run);
+    IS_CAUGHT.set(outer);
+    result
+}
+
+/// The same while the recorder of the thread is [`DESCRIBING`](super::local::DESCRIBING), which also keeps the hook quiet.
+#[inline]
+pub(crate) fn catch_quiet<R>(run: impl FnOnce() -> R) -> Result<R, String> {
     // Unwind safe: of our data it changes only a `TensorSink`, which is consistent after each of its methods. The user's
     // data is only borrowed; after a panic its cells have the values that the user's own `catch_unwind` would find.
-    let result = panic::catch_unwind(AssertUnwindSafe(run));
-    IS_CAUGHT.set(outer);
-    result.map_err(message)
+    panic::catch_unwind(AssertUnwindSafe(run)).map_err(message)
 }
 
 #[cold]
@@ -100,7 +107,7 @@ pub(crate) fn quiet_hook() {
     INSTALLED.call_once(|| {
         let others = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            if IS_CAUGHT.get() {
+            if IS_CAUGHT.get() || state::is_describing() {
                 let place = panic.location().map(ToString::to_string);
                 let _ = PLACE.try_with(|kept| kept.replace(place));
             } else {

@@ -15,6 +15,8 @@
 pub mod block;
 pub mod chunk;
 pub mod clock;
+mod current;
+mod expected_words;
 pub mod extra_words;
 pub mod failures;
 pub mod filter;

@@ -1,7 +1,9 @@
 //! Annotated functions, and the numbers of their ops on one thread.
 
+use super::signatures::Latest;
 use crate::OpKind;
 use crate::site_name::{Identity, SiteName};
+use std::sync::Arc;
 
 /// An annotated function, or a block: its name as a constant, and its kind.
 #[derive(Debug, Clone, Copy)]
@@ -97,10 +99,11 @@ pub(crate) struct Sites {
     len: usize,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Slot {
     key: SiteKey,
-    op: u32,
+    /// None if the session's filter leaves the op out.
+    latest: Option<Arc<Latest>>,
 }
 
 const EMPTY: Slot = Slot {
@@ -110,7 +113,7 @@ const EMPTY: Slot = Slot {
         len_and_kind: 0,
         origin: 0,
     },
-    op: 0,
+    latest: None,
 };
 const FIRST_SLOTS: usize = 16;
 
@@ -122,21 +125,22 @@ impl Sites {
         }
     }
 
-    /// The number of the site's op, if it is found at first look and was [shown](Self::show).
+    /// The latest signature of the site's op, if it is found at first look and was [shown](Self::show). `Some(None)` if the
+    /// session's filter leaves it out.
     #[inline]
-    pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<u32> {
+    pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<Option<&Latest>> {
         let slot = self.slots.get(first_slot(key, self.slots.len()))?;
-        key.is(slot.key).then_some(slot.op)
+        key.is(slot.key).then_some(slot.latest.as_deref())
     }
 
-    /// The number of the site's op.
-    pub(crate) fn find(&self, key: SiteKey) -> Option<u32> {
+    /// The latest signature of the site's op, as [`at_first_look`](Self::at_first_look) returns it.
+    pub(crate) fn find(&self, key: SiteKey) -> Option<Option<&Latest>> {
         let slot = self.slots.get(self.probe(key)?)?;
-        (slot.key.address == key.address).then_some(slot.op)
+        (slot.key.address == key.address).then_some(slot.latest.as_deref())
     }
 
     /// Adds a site that is not among them. It is hidden.
-    pub(crate) fn add(&mut self, key: SiteKey, op: u32) {
+    pub(crate) fn add(&mut self, key: SiteKey, latest: Option<Arc<Latest>>) {
         if (self.len + 1) * 4 > self.slots.len() {
             let grown = vec![EMPTY; (self.slots.len() * 2).max(FIRST_SLOTS)];
             for slot in std::mem::replace(&mut self.slots, grown) {
@@ -150,7 +154,7 @@ impl Sites {
             len_and_kind,
             ..key
         };
-        self.place(Slot { key, op });
+        self.place(Slot { key, latest });
         self.len += 1;
     }
 
@@ -278,13 +282,14 @@ mod tests {
         let mut sites = Sites::new();
         let number = |sites: &mut Sites, site: &Site<&'static str>| {
             let key = site.key();
-            sites.find(key).unwrap_or_else(|| {
-                let op = sites.len as u32;
-                sites.add(key, op);
-                assert_eq!(sites.at_first_look(key), None, "it is hidden");
-                sites.show(key);
-                op
-            })
+            if let Some(known) = sites.find(key) {
+                return known.unwrap().op();
+            }
+            let op = sites.len as u32;
+            sites.add(key, Some(Arc::new(Latest::of(op))));
+            assert!(sites.at_first_look(key).is_none(), "it is hidden");
+            sites.show(key);
+            op
         };
         let first: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
         let again: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
@@ -293,7 +298,7 @@ mod tests {
         assert_eq!(sites.len, all.len() - 1);
         let found = all.iter().zip(&first).filter(|(site, number)| {
             let at_first_look = sites.at_first_look(site.key());
-            assert!(at_first_look.is_none_or(|found| found == **number));
+            assert!(at_first_look.is_none_or(|found| found.unwrap().op() == **number));
             at_first_look.is_some()
         });
         assert!(found.count() > all.len() / 2);
