@@ -34,6 +34,8 @@ pub mod memory;
 pub(crate) mod op;
 mod open_slot;
 pub mod overhead;
+#[cfg(all(unix, not(loom), not(miri)))]
+mod pages;
 pub mod recorder;
 pub mod rows;
 pub mod signature;

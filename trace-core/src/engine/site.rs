@@ -3,6 +3,7 @@
 use super::signatures::Latest;
 use crate::OpKind;
 use crate::site_name::{Identity, SiteName};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// An annotated function, or a block: its name as a constant, and its kind.
@@ -96,6 +97,10 @@ const HIDDEN: u64 = 1 << 63;
 #[derive(Debug)]
 pub(crate) struct Sites {
     slots: Vec<Slot>,
+    /// The first of the slots, or [`NO_SLOT`].
+    first: NonNull<Slot>,
+    /// The number of slots minus one; 0 if there are none.
+    mask: usize,
     len: usize,
 }
 
@@ -117,10 +122,17 @@ const EMPTY: Slot = Slot {
 };
 const FIRST_SLOTS: usize = 16;
 
+/// The slot of a table that has none.
+static NO_SLOT: Slot = EMPTY;
+
 impl Sites {
+    #[allow(unsafe_code, reason = "see below")]
     pub(crate) const fn new() -> Sites {
         Sites {
             slots: Vec::new(),
+            // SAFETY: the address of a static is not null.
+            first: unsafe { NonNull::new_unchecked((&raw const NO_SLOT).cast_mut()) },
+            mask: 0,
             len: 0,
         }
     }
@@ -128,8 +140,14 @@ impl Sites {
     /// The latest signature of the site's op, if it is found at first look and was [shown](Self::show). `Some(None)` if the
     /// session's filter leaves it out.
     #[inline]
+    #[allow(
+        unsafe_code,
+        reason = "checking the index takes a tenth of the instructions of an op"
+    )]
     pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<Option<&Latest>> {
-        let slot = self.slots.get(first_slot(key, self.slots.len()))?;
+        // SAFETY: the index is at most the mask, so it is that of one of the slots, or 0 if there are none. `first` is set
+        // whenever the vector has been replaced, and its slots are changed only through `&mut self`.
+        let slot = unsafe { self.first.add(first_slot(key, self.mask)).as_ref() };
         key.is(slot.key).then_some(slot.latest.as_deref())
     }
 
@@ -142,8 +160,10 @@ impl Sites {
     /// Adds a site that is not among them. It is hidden.
     pub(crate) fn add(&mut self, key: SiteKey, latest: Option<Arc<Latest>>) {
         if (self.len + 1) * 4 > self.slots.len() {
-            let grown = vec![EMPTY; (self.slots.len() * 2).max(FIRST_SLOTS)];
-            for slot in std::mem::replace(&mut self.slots, grown) {
+            let mut grown = vec![EMPTY; (self.slots.len() * 2).max(FIRST_SLOTS)];
+            self.mask = grown.len() - 1;
+            std::mem::swap(&mut self.slots, &mut grown);
+            for slot in grown {
                 if slot.key != EMPTY.key {
                     self.place(slot);
                 }
@@ -156,12 +176,14 @@ impl Sites {
         };
         self.place(Slot { key, latest });
         self.len += 1;
+        self.first = NonNull::from(self.slots.as_slice()).cast();
     }
 
     /// Lets a site be found at first look.
     pub(crate) fn show(&mut self, key: SiteKey) {
         if let Some(slot) = self.probe(key).and_then(|at| self.slots.get_mut(at)) {
             slot.key = key;
+            self.first = NonNull::from(self.slots.as_slice()).cast();
         }
     }
 
@@ -176,7 +198,7 @@ impl Sites {
 
     /// The slot that has this key, hidden or not, or the empty slot for it.
     fn probe(&self, key: SiteKey) -> Option<usize> {
-        let mut at = first_slot(key, self.slots.len());
+        let mut at = first_slot(key, self.mask);
         // Ends at an empty slot: most of them are.
         loop {
             let known = self.slots.get(at)?.key;
@@ -186,15 +208,19 @@ impl Sites {
             if is_it || known == EMPTY.key {
                 return Some(at);
             }
-            at = (at + 1) & (self.slots.len() - 1);
+            at = (at + 1) & self.mask;
         }
     }
 }
 
+// SAFETY: the pointer is to a slot of its own vector, or to a static that is never written.
+#[allow(unsafe_code, reason = "see above")]
+unsafe impl Send for Sites {}
+
 /// Constants are next to each other in memory, so their addresses are spread well enough.
 #[inline]
-fn first_slot(key: SiteKey, slots: usize) -> usize {
-    (key.address ^ key.origin) & slots.wrapping_sub(1)
+fn first_slot(key: SiteKey, mask: usize) -> usize {
+    (key.address ^ key.origin) & mask
 }
 
 /// `Linear::forward` for the path `net::nn::Linear<_>::forward`.

@@ -8,7 +8,7 @@
 use super::open_ops::OpId;
 use super::{OpenedBy, Recorder, Unusual, take_extra};
 use crate::describe::Describe;
-use crate::engine::chunk::LONG_DURATION;
+use crate::engine::chunk::{LONG_DURATION, Steps};
 use crate::engine::expected_words::At;
 use crate::engine::labels::LabelNumber;
 use crate::engine::local::Local;
@@ -69,8 +69,11 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
             return open_described(local);
         }
     }
-    // SAFETY: the recorder is not busy again. `open_known` runs nothing but its own code.
-    match unsafe { local.peek() }.open_known(at) {
+    // SAFETY: the recorder is not busy again. The methods run nothing but their own code.
+    let recorder = unsafe { local.peek() };
+    match recorder.open_known(at) {
+        // A call at the end of the function, so that no register is saved for it.
+        Some(id) if recorder.open.is_published() => recorder.publish_known(id, at),
         Some(id) => id,
         None => open_known_long(local, at),
     }
@@ -145,9 +148,10 @@ fn open_described(local: &Local) -> OpId {
 fn open_known_long(local: &Local, at: At) -> OpId {
     let open = |recorder: &mut Recorder| {
         recorder.open.grow();
-        recorder.open_known(at).unwrap_or(0)
+        let id = recorder.open_known(at)?;
+        Some(recorder.publish_known(id, at))
     };
-    local.with(open).unwrap_or(0)
+    local.with(open).flatten().unwrap_or(0)
 }
 
 #[cold]
@@ -199,9 +203,16 @@ impl Recorder {
         let op = self.open.open(id, at)?;
         self.next_id.set(id + 1);
         op.set_start(self.clock.now_shared());
-        // SAFETY: the place is in the signatures of this recorder.
-        self.open.publish(|| unsafe { at.signature() });
         Some(id)
+    }
+
+    /// Publishes the innermost op, which [`open_known`](Self::open_known) opened, and returns its id.
+    #[inline(never)]
+    #[allow(unsafe_code, reason = "see `At`")]
+    fn publish_known(&self, id: OpId, at: At) -> OpId {
+        // SAFETY: the place is in the signatures of this recorder.
+        self.open.publish(unsafe { at.signature() });
+        id
     }
 
     /// Appends the row of the innermost op if its outputs are as expected and there is room for it.
@@ -212,7 +223,8 @@ impl Recorder {
     #[inline]
     #[allow(unsafe_code, reason = "see above")]
     unsafe fn close_known(&self, at: At, end: u64) -> bool {
-        let op = self.open.innermost();
+        // SAFETY: the caller's.
+        let (op, around) = unsafe { self.open.innermost_two() };
         let start = op.start();
         let duration = end.wrapping_sub(start);
         // A clock that goes back is on the long path too.
@@ -223,7 +235,8 @@ impl Recorder {
         let Some(facts) = (unsafe { at.facts(duration) }) else {
             return false;
         };
-        if !self.chunk.push([start, facts, op.steps().0]) {
+        let steps = Steps::new(op.step(), around.step());
+        if !self.chunk.push([start, facts, steps.0]) {
             return false;
         }
         // SAFETY: the caller's.

@@ -309,7 +309,7 @@ impl Recorder {
             }
         });
         if let Some(signature) = signature {
-            self.open.publish(|| facts(0, signature, Outcome::Ok));
+            self.open.publish(facts(0, signature, Outcome::Ok));
         }
         id
     }

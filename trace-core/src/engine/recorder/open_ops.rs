@@ -31,7 +31,6 @@ pub(crate) struct OpenOp {
     start: AtomicU64,
     /// The place of the next word that the op's outputs are compared with.
     at: AtCell,
-    steps: AtomicU64,
 }
 
 /// The open ops of a recorder that has no memory for them. Never written.
@@ -44,7 +43,6 @@ impl OpenOp {
             id: AtomicU64::new(NO_PARENT as u64),
             start: AtomicU64::new(0),
             at: AtCell::nowhere(),
-            steps: AtomicU64::new(0),
         }
     }
 
@@ -63,12 +61,6 @@ impl OpenOp {
     #[inline]
     pub(crate) fn is_usual_with(&self, id: OpId) -> bool {
         self.id.load(Relaxed) == id
-    }
-
-    /// Its step and that of the op around it.
-    #[inline]
-    pub(crate) fn steps(&self) -> Steps {
-        Steps(self.steps.load(Relaxed))
     }
 
     #[inline]
@@ -146,37 +138,53 @@ impl OpenOps {
         if innermost == self.last {
             return None;
         }
-        let steps = Steps::new(id as u32, self.innermost().step());
         // SAFETY: it is not the last element, so there is one after it.
         self.innermost.set(unsafe { innermost.add(1) });
         let op = self.innermost();
         op.id.store(id, Relaxed);
-        op.steps.store(steps.0, Relaxed);
         op.set_at(at);
         Some(op)
     }
 
-    /// Removes the innermost op, if there is one.
-    pub(crate) fn pop(&self) {
-        if self.len() > 0 {
-            // SAFETY: it is not the first element.
-            #[allow(unsafe_code, reason = "as above")]
-            unsafe {
-                self.pop_known();
-            }
-        }
+    /// The innermost op, and the one around it or the first element.
+    ///
+    /// # Safety
+    ///
+    /// An op is open.
+    #[inline]
+    #[allow(unsafe_code, reason = "see the module")]
+    pub(crate) unsafe fn innermost_two(&self) -> (&OpenOp, &OpenOp) {
+        let innermost = self.innermost.get();
+        // SAFETY: `innermost` is not the first element, so there is one before it.
+        unsafe { (innermost.as_ref(), innermost.sub(1).as_ref()) }
     }
 
     /// Removes the innermost op.
     ///
     /// # Safety
     ///
-    /// There is one.
+    /// An op is open.
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) unsafe fn pop_known(&self) {
-        // SAFETY: it is not the first element, so there is one before it.
+        // SAFETY: `innermost` is not the first element, so there is one before it.
         self.innermost.set(unsafe { self.innermost.get().sub(1) });
+        self.publish_depth();
+    }
+
+    /// Removes the innermost op, if there is one.
+    #[allow(unsafe_code, reason = "see the module")]
+    pub(crate) fn pop(&self) {
+        let innermost = self.innermost.get();
+        if innermost != self.first {
+            // SAFETY: it is not the first element, so there is one before it.
+            self.innermost.set(unsafe { innermost.sub(1) });
+        }
+        self.publish_depth();
+    }
+
+    #[inline]
+    fn publish_depth(&self) {
         if let Some(slot) = &self.slot {
             slot.set_depth(self.len() as u32);
         }
@@ -193,11 +201,16 @@ impl OpenOps {
     /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, at the bits that it has in a
     /// row.
     #[inline]
-    pub(crate) fn publish(&self, signature: impl FnOnce() -> u64) {
-        if let Some(slot) = &self.slot {
-            let op = self.innermost();
+    #[allow(unsafe_code, reason = "see the module")]
+    pub(crate) fn publish(&self, signature: u64) {
+        if let Some(slot) = &self.slot
+            && self.innermost.get() != self.first
+        {
+            // SAFETY: the innermost element is not the first one.
+            let (op, around) = unsafe { self.innermost_two() };
             if op.is_op() {
-                slot.open(self.len() as u32, op.start(), signature(), op.steps());
+                let steps = Steps::new(op.step(), around.step());
+                slot.open(self.len() as u32, op.start(), signature, steps);
             }
         }
     }
