@@ -161,6 +161,14 @@ const MOST_WORDS: usize = HEADER_WORDS + 3 * MAX_ROWS;
 #[cfg(all(unix, not(loom), not(miri)))]
 type Largest = super::pages::Pages<{ MOST_WORDS * size_of::<u64>() }>;
 
+/// Bytes of blocks that are in use and that no allocator counts.
+pub fn mapped_bytes() -> usize {
+    #[cfg(all(unix, not(loom), not(miri)))]
+    return Largest::in_use();
+    #[cfg(not(all(unix, not(loom), not(miri))))]
+    0
+}
+
 impl HeapWords {
     fn new(len: usize) -> HeapWords {
         #[cfg(all(unix, not(loom), not(miri)))]

@@ -48,19 +48,22 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, String> {
     let outer = IS_CAUGHT.replace(true);
     let result = catch_quiet(run);
     IS_CAUGHT.set(outer);
-    result
+    result.map_err(message)
 }
 
-/// The same while the recorder of the thread is [`DESCRIBING`](super::local::DESCRIBING), which also keeps the hook quiet.
+/// The same while the recorder of the thread is [`DESCRIBING`](super::local::DESCRIBING), which also keeps the hook quiet. Returns
+/// the payload of a panic, for [`message`].
 #[inline]
-pub(crate) fn catch_quiet<R>(run: impl FnOnce() -> R) -> Result<R, String> {
+pub(crate) fn catch_quiet<R>(run: impl FnOnce() -> R) -> Result<R, Payload> {
     // Unwind safe: of our data it changes only a `TensorSink`, which is consistent after each of its methods. The user's
     // data is only borrowed; after a panic its cells have the values that the user's own `catch_unwind` would find.
-    panic::catch_unwind(AssertUnwindSafe(run)).map_err(message)
+    panic::catch_unwind(AssertUnwindSafe(run))
 }
 
+pub(crate) type Payload = Box<dyn Any + Send>;
+
 #[cold]
-fn message(payload: Box<dyn Any + Send>) -> String {
+pub(crate) fn message(payload: Payload) -> String {
     let text = match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => {
@@ -85,7 +88,7 @@ fn message(payload: Box<dyn Any + Send>) -> String {
 
 /// Frees a payload. Its destructor may be the user's code too, and may panic with another payload: that one is freed only
 /// if its type has no destructor of the user's.
-fn free(payload: Box<dyn Any + Send>) {
+fn free(payload: Payload) {
     let outer = IS_CAUGHT.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
     IS_CAUGHT.set(outer);

@@ -23,6 +23,8 @@ pub(crate) const DESCRIBING: Phase = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Local {
     phase: Cell<Phase>,
+    /// The phase before the user's code that runs now. In memory: a register would have to be saved for it.
+    outer: Cell<Phase>,
     /// Has no destructor, because each access would check whether it has run; [`super::state`] frees the recorder.
     recorder: UnsafeCell<ManuallyDrop<Recorder>>,
 }
@@ -31,6 +33,7 @@ impl Local {
     pub(crate) const fn new() -> Local {
         Local {
             phase: Cell::new(CLOSED),
+            outer: Cell::new(CLOSED),
             recorder: UnsafeCell::new(ManuallyDrop::new(Recorder::idle())),
         }
     }
@@ -88,13 +91,13 @@ impl Local {
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) unsafe fn describing(&self, can_panic: bool) -> Described<'_> {
         let phase = if can_panic { DESCRIBING } else { BUSY };
-        let was = self.phase.replace(phase);
+        self.outer.set(self.phase.replace(phase));
         Described {
             // SAFETY: the recorder was not busy, so there is no `&mut` to it, and the caller has no `&`. It is busy as
             // long as the reference exists, which is inside what makes it busy.
             recorder: unsafe { &mut *self.recorder.get() },
             phase: &self.phase,
-            was,
+            outer: &self.outer,
         }
     }
 
@@ -116,13 +119,13 @@ impl Local {
 pub(crate) struct Described<'a> {
     pub(crate) recorder: &'a mut Recorder,
     phase: &'a Cell<Phase>,
-    was: Phase,
+    outer: &'a Cell<Phase>,
 }
 
 impl Drop for Described<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.phase.set(self.was);
+        self.phase.set(self.outer.get());
     }
 }
 

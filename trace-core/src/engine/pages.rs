@@ -65,6 +65,12 @@ impl<const BYTES: usize> Pages<BYTES> {
         Some(first)
     }
 
+    /// Bytes of the blocks that have been taken and not given back.
+    pub(super) fn in_use() -> usize {
+        let blocks = |region: &Region| (Self::ALL & !region.free).count_ones() as usize;
+        lock().iter().map(blocks).sum::<usize>() * BYTES
+    }
+
     /// Takes back the memory of a block.
     pub(super) fn give_back(block: NonNull<u8>) {
         let mut regions = lock();

@@ -1,7 +1,7 @@
 //! Receives the descriptions of an op's tensors while it is recorded.
 
 use super::expected_words::At;
-use super::failures::{self, expression};
+use super::failures::{self, Payload, expression};
 use super::log::Shared;
 use super::rows::Meta;
 use super::signatures::{KnownSignatures, Latest, REFUSED};
@@ -120,9 +120,9 @@ impl TensorSink {
             self.at = after;
             return;
         }
-        // In registers: an array would be stored here even when everything agrees.
+        // In registers, as many as a call has: an array would be stored here even when everything agrees.
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        self.write_new(N, header.0, word(0), word(1), word(2), word(3));
+        self.write_new(header, word(0), word(1), word(2), word(3));
     }
 
     #[cold]
@@ -131,9 +131,11 @@ impl TensorSink {
         clippy::many_single_char_names,
         reason = "they are the words, in order"
     )]
-    fn write_new(&mut self, n: usize, a: usize, b: usize, c: usize, d: usize, e: usize) {
+    fn write_new(&mut self, header: Header, a: usize, b: usize, c: usize, d: usize) {
         self.leave_known();
-        self.stack.push(&[a, b, c, d, e][..=n.min(4)]);
+        self.stack.push(&[header.0]);
+        let words = header.words_after(|| 0);
+        self.stack.push(&[a, b, c, d][..words.min(4)]);
     }
 
     /// Puts the words that were equal so far on the stack, and continues there.
@@ -211,9 +213,15 @@ impl TensorSink {
     /// The same while the recorder is [`DESCRIBING`](super::local::DESCRIBING).
     #[inline]
     pub(crate) fn catch_quiet_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
-        if let Err(message) = failures::catch_quiet(|| describe(self)) {
-            self.note_failure(expression::DESCRIBE, message);
+        if let Err(payload) = failures::catch_quiet(|| describe(self)) {
+            self.note_panic(payload);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_panic(&mut self, payload: Payload) {
+        self.note_failure(expression::DESCRIBE, failures::message(payload));
     }
 
     /// Runs the user's code before there is a sink to use. Returns the message if it panics.

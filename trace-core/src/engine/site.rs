@@ -93,7 +93,8 @@ const HAS_ORIGIN: u64 = 1 << 62;
 /// Set in the key of a site whose op has no signature yet: it is not found at first look.
 const HIDDEN: u64 = 1 << 63;
 
-/// The sites that a thread knows: open addressing by the address of their names, at most a quarter full.
+/// The sites that a thread knows: open addressing by the address of their names, at most a quarter full, and less if
+/// that lets all be found at first look.
 #[derive(Debug)]
 pub(crate) struct Sites {
     slots: Vec<Slot>,
@@ -121,6 +122,8 @@ const EMPTY: Slot = Slot {
     latest: None,
 };
 const FIRST_SLOTS: usize = 16;
+/// A site that is not found at first look costs as much as four that are, so tables grow for it up to this size.
+const MOST_SLOTS_PER_SITE: usize = 16;
 
 /// The slot of a table that has none.
 static NO_SLOT: Slot = EMPTY;
@@ -159,7 +162,7 @@ impl Sites {
 
     /// Adds a site that is not among them. It is hidden.
     pub(crate) fn add(&mut self, key: SiteKey, latest: Option<Arc<Latest>>) {
-        if (self.len + 1) * 4 > self.slots.len() {
+        while (self.len + 1) * 4 > self.slots.len() || self.is_taken(key) {
             let mut grown = vec![EMPTY; (self.slots.len() * 2).max(FIRST_SLOTS)];
             self.mask = grown.len() - 1;
             std::mem::swap(&mut self.slots, &mut grown);
@@ -179,6 +182,13 @@ impl Sites {
         self.first = NonNull::from(self.slots.as_slice()).cast();
     }
 
+    /// True if another site has the first slot of this one, and the table may grow so that both are found at first look.
+    fn is_taken(&self, key: SiteKey) -> bool {
+        let first = self.slots.get(first_slot(key, self.mask));
+        let is_other = first.is_some_and(|slot| slot.key != EMPTY.key);
+        is_other && (self.len + 1) * MOST_SLOTS_PER_SITE > self.slots.len()
+    }
+
     /// Lets a site be found at first look.
     pub(crate) fn show(&mut self, key: SiteKey) {
         if let Some(slot) = self.probe(key).and_then(|at| self.slots.get_mut(at)) {
@@ -188,7 +198,7 @@ impl Sites {
     }
 
     /// Bytes that one more site may take, in a table that grows.
-    pub(crate) const SITE_BYTES: usize = 8 * size_of::<Slot>();
+    pub(crate) const SITE_BYTES: usize = 2 * MOST_SLOTS_PER_SITE * size_of::<Slot>();
 
     fn place(&mut self, new: Slot) {
         if let Some(slot) = self.probe(new.key).and_then(|at| self.slots.get_mut(at)) {

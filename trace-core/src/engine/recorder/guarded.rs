@@ -96,19 +96,22 @@ pub(crate) fn end<D: Describe>(local: &Local, id: OpId, outputs: D) {
     if !op.is_usual_with(id) {
         return end_long(local, id, outputs);
     }
-    let end = recorder.clock.now_shared();
+    let mut end = recorder.clock.now_shared();
     let mut at = op.at();
     if !D::IS_NOTHING {
+        recorder.end.set(end);
         // SAFETY: the recorder is not busy, and the references above are not used any more. No phase depends on the sink.
         at = unsafe { local.describing(outputs.can_panic()) }
             .recorder
             .sink
             .describe_outputs(at, outputs);
+        // SAFETY: the recorder is not busy again, and nothing else runs before the end of the statement.
+        end = unsafe { local.peek() }.end.get();
     }
     // SAFETY: the recorder is not busy again. `close_known` runs nothing but its own code. The op is still the innermost:
     // ops do not begin and end while the recorder is busy. Its place is in the signatures of this recorder.
     if !unsafe { local.peek().close_known(at, end) } {
-        close_described(local, id, at, end);
+        close_described(local, at, end);
     }
 }
 
@@ -160,11 +163,11 @@ fn end_long<D: Describe>(local: &Local, id: OpId, outputs: D) {
     local.with(|recorder| recorder.end_guarded(id, outputs));
 }
 
-/// Ends an op whose outputs have been described up to `at`.
+/// Ends the innermost op, whose outputs have been described up to `at`.
 #[cold]
 #[inline(never)]
-fn close_described(local: &Local, id: OpId, at: At, end: u64) {
-    local.with(|recorder| recorder.close_described(id, at, end));
+fn close_described(local: &Local, at: At, end: u64) {
+    local.with(|recorder| recorder.close_described(at, end));
 }
 
 /// Marks the time from now to the end of an op as waiting for a device.
@@ -315,13 +318,11 @@ impl Recorder {
         }
     }
 
-    fn close_described(&mut self, id: OpId, at: At, end: u64) {
-        if let Some(index) = self.open.find(id) {
-            if !at.is_nowhere() {
-                self.sink.at_known(at);
-            }
-            self.close(index, end, Outcome::Ok);
+    fn close_described(&mut self, at: At, end: u64) {
+        if !at.is_nowhere() {
+            self.sink.at_known(at);
         }
+        self.close(self.open.len(), end, Outcome::Ok);
     }
 
     /// Ends the ops that code began by hand inside an op, and returns the place of the op.

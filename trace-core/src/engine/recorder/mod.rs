@@ -56,6 +56,8 @@ pub struct Recorder {
     /// The op of another thread or task that is the parent of this thread's outermost ops.
     link: Option<OpRef>,
     clock: Clock,
+    /// The end of the op whose outputs are described now. In memory: a register would have to be saved for it.
+    end: Cell<u64>,
     /// The chunk that rows are appended to.
     chunk: Current,
     target: Option<Box<Target>>,
@@ -118,6 +120,7 @@ impl Recorder {
             suspended: Vec::new(),
             link: None,
             clock: Clock::stopped(),
+            end: Cell::new(0),
             chunk: Current::none(),
             target: None,
             sites: Sites::new(),
