@@ -155,6 +155,7 @@ struct HeapWords {
     is_mapped: bool,
 }
 
+#[cfg(all(unix, not(loom), not(miri)))]
 const MOST_WORDS: usize = HEADER_WORDS + 3 * MAX_ROWS;
 
 /// Memory of the largest blocks, which hold all but the first rows of a thread.

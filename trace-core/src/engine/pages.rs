@@ -41,18 +41,14 @@ impl<const BYTES: usize> Pages<BYTES> {
     #[allow(unsafe_code, reason = "see below")]
     pub(super) fn take() -> Option<NonNull<u8>> {
         let mut regions = lock();
-        let index = match regions.iter().rposition(|region| region.free != 0) {
-            Some(index) => index,
-            None => {
-                regions.push(Region {
-                    first: map()?,
-                    free: Self::ALL,
-                    used: 0,
-                });
-                regions.len() - 1
-            }
-        };
-        let region = regions.get_mut(index)?;
+        if regions.iter().all(|region| region.free == 0) {
+            regions.push(Region {
+                first: map()?,
+                free: Self::ALL,
+                used: 0,
+            });
+        }
+        let region = regions.iter_mut().rfind(|region| region.free != 0)?;
         let block = region.free.trailing_zeros();
         let bit = 1 << block;
         // SAFETY: a region has `BLOCKS` blocks of `BYTES` bytes, and only those have bits.

@@ -1,6 +1,6 @@
 //! Annotated functions, and the numbers of their ops on one thread.
 
-use super::signatures::Latest;
+use super::signatures::{FILTERED, Latest};
 use crate::OpKind;
 use crate::site_name::{Identity, SiteName};
 use std::ptr::NonNull;
@@ -112,6 +112,35 @@ struct Slot {
     latest: Option<Arc<Latest>>,
 }
 
+impl Slot {
+    #[inline]
+    fn op(&self) -> SiteOp<'_> {
+        match &self.latest {
+            Some(latest) => SiteOp::Recorded(latest),
+            None => SiteOp::LeftOut,
+        }
+    }
+}
+
+/// The op of a site on this thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SiteOp<'a> {
+    Recorded(&'a Latest),
+    /// The session's filter leaves it out.
+    LeftOut,
+}
+
+impl SiteOp<'_> {
+    /// The number of the op, or [`FILTERED`].
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            SiteOp::Recorded(latest) => latest.op(),
+            SiteOp::LeftOut => FILTERED,
+        }
+    }
+}
+
 const EMPTY: Slot = Slot {
     // No literal has this address.
     key: SiteKey {
@@ -140,24 +169,23 @@ impl Sites {
         }
     }
 
-    /// The latest signature of the site's op, if it is found at first look and was [shown](Self::show). `Some(None)` if the
-    /// session's filter leaves it out.
+    /// The op of a site, if it is found at first look and was [shown](Self::show).
     #[inline]
     #[allow(
         unsafe_code,
         reason = "checking the index takes a tenth of the instructions of an op"
     )]
-    pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<Option<&Latest>> {
+    pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<SiteOp<'_>> {
         // SAFETY: the index is at most the mask, so it is that of one of the slots, or 0 if there are none. `first` is set
         // whenever the vector has been replaced, and its slots are changed only through `&mut self`.
         let slot = unsafe { self.first.add(first_slot(key, self.mask)).as_ref() };
-        key.is(slot.key).then_some(slot.latest.as_deref())
+        key.is(slot.key).then(|| slot.op())
     }
 
-    /// The latest signature of the site's op, as [`at_first_look`](Self::at_first_look) returns it.
-    pub(crate) fn find(&self, key: SiteKey) -> Option<Option<&Latest>> {
+    /// The op of a site.
+    pub(crate) fn find(&self, key: SiteKey) -> Option<SiteOp<'_>> {
         let slot = self.slots.get(self.probe(key)?)?;
-        (slot.key.address == key.address).then_some(slot.latest.as_deref())
+        (slot.key.address == key.address).then(|| slot.op())
     }
 
     /// Adds a site that is not among them. It is hidden.
@@ -319,7 +347,7 @@ mod tests {
         let number = |sites: &mut Sites, site: &Site<&'static str>| {
             let key = site.key();
             if let Some(known) = sites.find(key) {
-                return known.unwrap().op();
+                return known.number();
             }
             let op = sites.len as u32;
             sites.add(key, Some(Arc::new(Latest::of(op))));
@@ -334,7 +362,7 @@ mod tests {
         assert_eq!(sites.len, all.len() - 1);
         let found = all.iter().zip(&first).filter(|(site, number)| {
             let at_first_look = sites.at_first_look(site.key());
-            assert!(at_first_look.is_none_or(|found| found.unwrap().op() == **number));
+            assert!(at_first_look.is_none_or(|found| found.number() == **number));
             at_first_look.is_some()
         });
         assert!(found.count() > all.len() / 2);

@@ -13,8 +13,7 @@ use crate::engine::expected_words::At;
 use crate::engine::labels::LabelNumber;
 use crate::engine::local::Local;
 use crate::engine::rows::RawPause;
-use crate::engine::signatures::Latest;
-use crate::engine::site::{KindCode, Site, SiteKey};
+use crate::engine::site::{KindCode, Site, SiteKey, SiteOp};
 use crate::engine::state;
 use crate::site_name::SiteName;
 use crate::{Outcome, PauseKind};
@@ -35,7 +34,7 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
     if !local.is_open_for(state) {
         return begin_long(local, site.name, site.kind, inputs);
     }
-    let latest = if D::HAS_LABEL {
+    let op = if D::HAS_LABEL {
         // SAFETY: the recorder is open, so it is not busy. No phase depends on the labels that are known.
         let label = unsafe { local.describing(false) }
             .recorder
@@ -45,17 +44,17 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
         };
         // SAFETY: the recorder is not busy again. `look_labelled` runs nothing but its own code.
         match unsafe { local.peek() }.look_labelled(label, site.key()) {
-            Some(latest) => latest,
+            Some(op) => op,
             None => return begin_labelled(local, site.name, site.kind, label, inputs),
         }
     } else {
         // SAFETY: the recorder is open, so it is not busy. `look` runs nothing but its own code.
         match unsafe { local.peek() }.look(site.key()) {
-            Some(latest) => latest,
+            Some(op) => op,
             None => return begin_long(local, site.name, site.kind, inputs),
         }
     };
-    let Some(latest) = latest else {
+    let SiteOp::Recorded(latest) = op else {
         return 0;
     };
     let mut at = latest.at();
@@ -182,15 +181,15 @@ pub(crate) fn abandon(local: &Local, id: OpId, outcome: Outcome) {
 
 /// The short path: nothing here runs code of the user, and only cells change.
 impl Recorder {
-    /// The latest signature of an op. None if the site is not known, `Some(None)` if the session's filter leaves it out.
+    /// The op of a site, if it is known.
     #[inline]
-    fn look(&self, key: SiteKey) -> Option<Option<&Latest>> {
+    fn look(&self, key: SiteKey) -> Option<SiteOp<'_>> {
         self.sites.at_first_look(key)
     }
 
-    /// The same of an op with a label.
+    /// The same with a label.
     #[inline]
-    fn look_labelled(&self, label: LabelNumber, key: SiteKey) -> Option<Option<&Latest>> {
+    fn look_labelled(&self, label: LabelNumber, key: SiteKey) -> Option<SiteOp<'_>> {
         if label == self.label {
             return self.look(key);
         }

@@ -25,9 +25,9 @@ use crate::engine::labels::{LabelNumber, Labels, NO_LABEL};
 use crate::engine::local::CLOSED;
 use crate::engine::log::Shared;
 use crate::engine::rows::{OpRef, RawExtra};
-use crate::engine::signatures::{FILTERED, Latest, REFUSED};
+use crate::engine::signatures::{FILTERED, REFUSED};
 use crate::engine::sink::{OpWords, TensorSink};
-use crate::engine::site::{Site, Sites};
+use crate::engine::site::{Site, SiteOp, Sites};
 use crate::engine::state;
 use crate::engine::target::{Recorded, Target};
 use crate::site_name::SiteName;
@@ -270,7 +270,7 @@ impl Recorder {
             .as_ref()
             .and_then(|sites| sites.at_first_look(site.key()));
         let op = match known {
-            Some(latest) => latest.map_or(FILTERED, Latest::op),
+            Some(op) => op.number(),
             None => number_of_site(sites, target, &mut self.sink, (site, path)),
         };
         if op == FILTERED || (target.is_careful() && target.leaves_out(op, next_step)) {
@@ -508,9 +508,7 @@ fn number_of_site(
         return REFUSED;
     };
     let key = site.key();
-    let known = sites
-        .find(key)
-        .map(|latest| latest.map_or(FILTERED, Latest::op));
+    let known = sites.find(key).map(SiteOp::number);
     let op = known.unwrap_or_else(|| {
         let op = target.number_of_site(site, label);
         if op != REFUSED {
