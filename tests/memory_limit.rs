@@ -15,7 +15,7 @@ const OPS: usize = 100_000;
 /// that were not there yet when most was held.
 const SLACK: usize = 192 << 10;
 
-/// Records `OPS` ops with a limit, and checks what was held meanwhile and that every op is recorded or counted.
+/// Records `OPS` ops with a limit, and checks how much memory was held, and that every op is recorded or counted.
 fn check(name: &str, ops: impl FnOnce()) {
     let session = Session::builder()
         .memory_limit(LIMIT)
@@ -68,7 +68,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 // One test: sessions do not nest, and the bytes of all threads are counted.
 #[test]
-fn whatever_ops_leave_behind_is_limited_and_what_does_not_fit_is_counted() {
+fn everything_that_ops_store_is_limited_and_ops_that_do_not_fit_are_counted() {
     check("rows", || {
         for _ in 0..OPS {
             plain(&[1.0]);

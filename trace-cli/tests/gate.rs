@@ -1,4 +1,4 @@
-//! `diff`, `compare` and `baseline`: exit codes, formats, and what goes wrong with a clear message.
+//! `diff`, `compare` and `baseline`: exit codes, formats, and clear messages for mistakes.
 
 mod process;
 
@@ -218,7 +218,7 @@ fn a_baseline_is_accepted_before_and_refused_after() {
     );
 }
 
-/// A program that writes a trace, as a shell script that copies one of its own.
+/// A program that writes a trace: a shell script that copies a prepared one.
 #[cfg(unix)]
 fn program(folder: &Folder, name: &str, body: &str) -> String {
     use std::os::unix::fs::PermissionsExt as _;
@@ -268,7 +268,7 @@ fn compare_runs_both_programs_in_turns() {
         "{}",
         ended.err
     );
-    // The runs are steady, so the smallest number is enough; the order alternates.
+    // The runs are steady, so the minimum number of runs is made, in alternating order.
     let files = std::fs::read_to_string(format!("{log}.files")).unwrap();
     let first = files.lines().next().unwrap();
     assert!(files.lines().all(|file| file == first), "{files}");
@@ -315,8 +315,8 @@ fn compare_reports_programs_that_fail() {
     );
 }
 
-/// Two runs of a recommendation model on a GPU, before and after a compiler was switched on; the account was made by
-/// hand from the events: the mean length of the six `ProfilerStep`s, and the sums of the device copies.
+/// Two runs of a recommendation model on a GPU, before and after a compiler was turned on. The expected figures were
+/// computed by hand from the events: the mean length of the six `ProfilerStep`s, and the sums of the device copies.
 #[test]
 fn the_explanation_of_a_real_pair_equals_one_made_by_hand() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");
@@ -415,4 +415,36 @@ fn a_tail_in_one_run_a_side_fails() {
         "5%",
     ])
     .fine();
+}
+
+#[test]
+fn tables_and_failures_have_short_names_and_json_the_whole_ones() {
+    let folder = Folder::new();
+    let kernel =
+        "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)";
+    let short = "vectorized_elementwise_kernel<AddFunctor>";
+    let named = |name: &str, mm_us: f64| {
+        let file = |run| {
+            let text = trace(mm_us, run).replace(r#""mm""#, &format!(r#""{kernel}""#));
+            folder.file(&format!("{name}{run}.json"), text)
+        };
+        (0..5).map(file).collect::<Vec<String>>()
+    };
+    let (before, after) = (named("b", 50.0), named("a", 60.0));
+    let gate = ["--fail-op-over", "10%", "--width", "200"];
+    let failed = diff(&before, &after, &gate).out;
+    assert!(failed.contains(&format!("{short} takes ")), "{failed}");
+    assert!(!failed.contains("void at::native"), "{failed}");
+    let json = diff(&before, &after, &["--format", "json"]).fine();
+    assert!(
+        json.contains(kernel) && !json.contains(&format!("\"{short}")),
+        "{json}"
+    );
+    for command in ["path", "tree"] {
+        let shown = optrace(&[command, &before[0], "--width", "200"]).fine();
+        assert!(
+            shown.contains(short) && !shown.contains("void at"),
+            "{command}: {shown}"
+        );
+    }
 }

@@ -1,8 +1,8 @@
 //! Rows of a trace: one thread writes them, any thread reads what is published.
 //!
-//! A row is three words, so an entry costs 24 bytes if its signature repeats. The words are
-//! atomics and the length is published after them, which makes reading a chunk that is still being
-//! written safe without a lock; on the machines we care about these are plain loads and stores.
+//! A row is three words, so an entry costs 24 bytes if its signature repeats. The words are atomics and the length is
+//! published after them, so a chunk can be read without a lock while it is being written; on the machines we care about
+//! these are plain loads and stores.
 
 use super::block::{Block, HEADER_WORDS, TABLES, header};
 use crate::Outcome;
@@ -11,7 +11,7 @@ use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Rows in the largest chunk; a row's key is its chunk's number above these bits.
+/// Bits of a row's slot in its key, below the number of its chunk. They limit the rows of a chunk.
 pub const SLOT_BITS: u32 = 12;
 pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 
@@ -19,7 +19,7 @@ pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 pub const NO_PARENT: u32 = u32::MAX;
 
 const DURATION_BITS: u32 = 36;
-/// A duration that does not fit its bits: the row's extra has it.
+/// Stored in place of a duration that does not fit into a row: the real duration is in the row's extra.
 pub const LONG_DURATION: u64 = (1 << DURATION_BITS) - 1;
 const SIGNATURE_BITS: u32 = 24;
 /// The bits of the signature's number in the facts of a row.
@@ -38,7 +38,8 @@ pub struct Row {
     pub outcome: Outcome,
     /// There is an extra for this row.
     pub extra: bool,
-    /// Position among the ops in the order in which they began: of the thread while recording, of the trace once assembled.
+    /// Position in the order in which ops began: among the ops of the thread while recording, among all ops once the
+    /// trace is assembled.
     pub step: u32,
     /// The parent's `step`, or [`NO_PARENT`].
     pub parent: u32,
@@ -76,7 +77,7 @@ pub fn facts(duration: u64, signature: u32, outcome: Outcome) -> u64 {
         | u64::from(outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
 }
 
-/// The same for a row that has an extra.
+/// The [facts] of a row that has an extra.
 pub fn facts_with_extra(duration: u64, signature: u32, outcome: Outcome) -> u64 {
     facts(duration.min(LONG_DURATION), signature, outcome) | 1 << 63
 }
@@ -96,23 +97,67 @@ impl Row {
     }
 
     #[inline]
-    pub fn unpack([start, facts, steps]: [u64; 3]) -> Row {
+    pub fn unpack(words: PackedRow) -> Row {
+        let words = RowWords(words);
         Row {
-            start,
-            duration: facts & LONG_DURATION,
-            signature: (facts >> DURATION_BITS) as u32 & MAX_SIGNATURES,
-            outcome: Outcome::from_code((facts >> (DURATION_BITS + SIGNATURE_BITS)) as u8 & 7),
-            extra: facts >> 63 != 0,
-            step: Steps(steps).step(),
-            parent: Steps(steps).parent(),
+            start: words.start(),
+            duration: words.duration(),
+            signature: words.signature(),
+            outcome: words.outcome(),
+            extra: words.has_extra(),
+            step: words.step(),
+            parent: words.parent(),
         }
+    }
+}
+
+/// A row as it is stored, for readers that need only some of its fields: unpacking all of them takes three times as
+/// many instructions as finding the row.
+#[derive(Debug, Clone, Copy)]
+pub struct RowWords(pub PackedRow);
+
+/// The fields of a [`Row`].
+impl RowWords {
+    #[inline]
+    pub fn start(self) -> u64 {
+        self.0[0]
+    }
+
+    #[inline]
+    pub fn duration(self) -> u64 {
+        self.0[1] & LONG_DURATION
+    }
+
+    #[inline]
+    pub fn signature(self) -> u32 {
+        (self.0[1] >> DURATION_BITS) as u32 & MAX_SIGNATURES
+    }
+
+    #[inline]
+    pub fn outcome(self) -> Outcome {
+        Outcome::from_code((self.0[1] >> (DURATION_BITS + SIGNATURE_BITS)) as u8 & 7)
+    }
+
+    #[inline]
+    pub fn has_extra(self) -> bool {
+        self.0[1] >> 63 != 0
+    }
+
+    #[inline]
+    pub fn step(self) -> u32 {
+        Steps(self.0[2]).step()
+    }
+
+    #[inline]
+    pub fn parent(self) -> u32 {
+        Steps(self.0[2]).parent()
     }
 }
 
 /// Rows that one thread appends, in a block of memory.
 #[derive(Debug)]
 pub struct Chunk {
-    /// Rows past the length may be those of an earlier chunk. They are never read.
+    /// Rows after the length may belong to an earlier chunk. They are never read.
     block: Block,
     /// The place of the block in its region.
     place: u32,
@@ -126,8 +171,8 @@ impl Chunk {
         Chunk { block, place: 0 }
     }
 
-    /// Begins a chunk in a block of a region that no other thread appends to. A reader of the region may still be
-    /// reading the chunk that was there before; [`copy_block`] notices the change.
+    /// Begins a chunk in a block of a region that no other thread appends to. A reader may still be reading the
+    /// previous chunk of the block; [`copy_block`] detects the change.
     pub fn begin(block: Block, place: u32, sequence: u64, owner: u64) -> Chunk {
         begin_block(&block, sequence, owner);
         Chunk { block, place }
@@ -203,8 +248,9 @@ impl Chunk {
         self.packed(slot).map(Row::unpack)
     }
 
+    /// The words of a row that is published.
     #[inline]
-    fn packed(&self, slot: usize) -> Option<PackedRow> {
+    pub fn packed(&self, slot: usize) -> Option<PackedRow> {
         let words = self.block.rows().get(slot)?;
         Some([0, 1, 2].map(|word| words[word].load(Ordering::Relaxed)))
     }
@@ -251,8 +297,8 @@ pub struct BlockCopy {
     pub extras: Vec<u64>,
 }
 
-/// Copies a chunk of a region while its thread may append to it, and while the block may be used for another chunk.
-/// `None` if it is, or if the block is free.
+/// Copies a chunk of a region, while its thread may append to it. `None` if the block is free, or was used for another
+/// chunk during the copy.
 pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     let words = block.header();
     let sequence = words[header::SEQUENCE].load(Ordering::Acquire);
@@ -260,7 +306,7 @@ pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     if sequence == 0 || owner == TABLES {
         return None;
     }
-    // The rows first: the extra of a row that is seen is seen too.
+    // Rows are loaded before extras, so that a row that is seen always has its extra.
     let rows = words[header::LEN].load(Ordering::Acquire) as usize;
     let extras = words[header::EXTRA_WORDS].load(Ordering::Acquire) as usize;
     let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
@@ -382,8 +428,8 @@ mod loom_tests {
         }
     }
 
-    /// One chunk fills a block, then another one uses the same block. A reader at any moment finds rows of only one of the
-    /// two.
+    /// One chunk fills a block, then another one uses the same block. A reader at any moment finds rows of only one of
+    /// the two.
     #[test]
     fn a_block_that_is_used_again_is_never_read_as_a_mix() {
         loom::model(|| {

@@ -1,12 +1,12 @@
 //! Panics in the user's code that describes an op: `TensorLike::describe` and the expressions of options.
 //!
-//! Recording must not change what a function does, so they are caught. The op is recorded without the part that
-//! panicked. A session counts them by op and expression, and keeps the message of the first of each.
+//! Recording must not change the behaviour of a function, so these panics are caught. The op is recorded without the
+//! part that panicked. A session counts them by op and expression, and keeps the message of the first of each.
 //!
 //! `catch_unwind` alone would still run the panic hook, which prints a message for each panic and may end the process.
-//! So the first recording of the process puts a hook in front of the one that is there: it passes every panic on,
-//! except for those that are caught here. A hook that the program sets later replaces it. With `panic = "abort"`
-//! nothing can be caught, and the process ends as with any other panic.
+//! So the first recording of the process installs a hook before the existing one. It passes every panic on, except for
+//! those that are caught here. A hook that the program sets later replaces it. With `panic = "abort"` nothing can be
+//! caught, and the process ends as with any other panic.
 
 use super::rows::Meta;
 use super::signatures::Signatures;
@@ -18,7 +18,7 @@ use std::sync::{Mutex, Once, PoisonError};
 
 /// First character of the keys under which failures are kept with an op's metadata until it ends.
 const MARK: char = '\0';
-/// Distinct pairs of op and expression that a session keeps; others are added to the last one's count.
+/// Distinct pairs of op and expression that a session keeps. Further ones are added to the count of the last.
 const MOST: usize = 64;
 /// Bytes of a message that are kept.
 const LONGEST_MESSAGE: usize = 300;
@@ -120,7 +120,7 @@ pub(crate) fn quiet_hook() {
     });
 }
 
-/// True if a key of an op's metadata is that of a failure.
+/// True if a key of an op's metadata belongs to a failure.
 pub(crate) fn is_failure(key: &str) -> bool {
     key.starts_with(MARK)
 }

@@ -1,4 +1,4 @@
-//! The recorder of a thread, and who may use it now.
+//! The recorder of a thread, and a check that it is used only once at a time.
 //!
 //! `unsafe` is needed here because a `RefCell` would add eight instructions to the ninety or so of an op. The
 //! proof is the same as that of a `RefCell`: [`Phase`] is [`BUSY`] or [`DESCRIBING`] exactly while there is a `&mut` to
@@ -59,7 +59,7 @@ impl Local {
     /// # Safety
     ///
     /// The recorder is not busy, and until the last use of the reference no other method of `self` is called. So the
-    /// caller runs no code of a user meanwhile: that might begin an op.
+    /// caller does not run user code in between, because that might begin an op.
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) unsafe fn peek(&self) -> &Recorder {

@@ -189,8 +189,8 @@ impl TensorSink {
         }
     }
 
-    /// Runs the user's code that describes a part of an op. If it panics, the op is recorded without what it had not
-    /// described by then, and the failure is kept with the op's metadata.
+    /// Runs the user's code that describes a part of an op. If it panics, the op is recorded with the tensors that it
+    /// had described before, and the failure is kept with the op's metadata.
     #[inline]
     pub(crate) fn catch(&mut self, describe: impl FnOnce(&mut TensorSink)) {
         if let Err(message) = failures::catch(|| describe(self)) {
@@ -202,7 +202,7 @@ impl TensorSink {
         }
     }
 
-    /// The same for tensors of the user's own types.
+    /// [`catch`](Self::catch) for code that describes a type of the user: the failure names `describe`.
     #[inline]
     pub(crate) fn catch_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
         if let Err(message) = failures::catch(|| describe(self)) {
@@ -292,7 +292,7 @@ impl TensorSink {
         self.stack.top = op.top as usize;
     }
 
-    /// Removes the words above this position.
+    /// Removes the words on the stack from this index on.
     pub(crate) fn set_top(&mut self, top: u32) {
         self.stack.top = top as usize;
     }
@@ -382,7 +382,7 @@ impl TensorSink {
         !self.meta.is_empty()
     }
 
-    /// The op's result is an error: its outcome is `error`.
+    /// Records that the op's result is an error: its outcome becomes `error`.
     #[doc(hidden)]
     #[cold]
     pub fn __failed(&mut self) {
@@ -391,7 +391,7 @@ impl TensorSink {
         self.leave_known();
     }
 
-    /// The op has a tensor of this library that is not recorded.
+    /// Records that the op has a tensor of this library whose shape is not recorded.
     pub(crate) fn unrecorded(&mut self, library: Library) {
         self.write(Header::unrecorded(library), []);
     }

@@ -39,7 +39,7 @@ pub(crate) struct Target {
 const LAST_STEP: u64 = NO_PARENT as u64;
 /// Bytes of a name in a thread's table, without its text.
 const NAME_BYTES: usize = 96;
-/// A thread's chunks grow from this to the largest: short threads stay small.
+/// A thread's chunks grow from this to the largest: so threads with few ops need little memory.
 const FIRST_ROWS: usize = 64;
 /// The default of the memory limit, in bytes.
 pub const DEFAULT_LIMIT: usize = 1 << 30;
@@ -91,7 +91,7 @@ impl Target {
         &self.shared
     }
 
-    /// The slot in which the thread's open ops are published, if they are.
+    /// The slot in which the thread's open ops are published, if there is one.
     pub(crate) fn open_slot(&self) -> Option<OpenSlot> {
         OpenSlot::new(self.shared.storage.as_ref()?, self.log.uid)
     }
@@ -281,7 +281,7 @@ pub struct Recorded {
     pub dropped: u64,
 }
 
-/// True if all steps that a row can hold have been given out.
+/// True if all step numbers that fit into a row are used.
 pub(crate) fn is_exhausted(next_step: u64) -> bool {
     next_step >= LAST_STEP
 }

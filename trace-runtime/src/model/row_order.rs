@@ -6,7 +6,8 @@ use std::sync::Arc;
 /// The keys of the rows of a store, in the order in which ops began.
 #[derive(Debug, Clone)]
 pub(super) enum RowOrder {
-    /// Rows are stored in that order, in chunks that are full except for the last one. The number of rows.
+    /// Rows are stored in the order in which ops began, in chunks that are full except for the last one. The value is
+    /// the number of rows.
     AsStored(u32),
     /// The key of each entry's row.
     Keys(Vec<u32>),
@@ -35,7 +36,9 @@ impl RowOrder {
     pub(super) fn key(&self, index: usize) -> u32 {
         match self {
             RowOrder::AsStored(len) => {
-                assert!(index < *len as usize, "no entry {index} of {len}");
+                if index >= *len as usize {
+                    no_entry(index, *len);
+                }
                 index as u32
             }
             RowOrder::Keys(keys) => keys[index],
@@ -66,6 +69,13 @@ impl RowOrder {
             RowOrder::Keys(keys) => keys.capacity() * size_of::<u32>(),
         }
     }
+}
+
+/// Out of line: the text of the message would cost each entry four instructions.
+#[cold]
+#[inline(never)]
+fn no_entry(index: usize, len: u32) -> ! {
+    panic!("no entry {index} of {len}")
 }
 
 /// The chunk and the slot of a key.

@@ -1,6 +1,6 @@
 //! The compact storage: rows of 24 bytes, with names, devices and shapes kept once.
 
-use super::chunk::{Chunk, Row};
+use super::chunk::{Chunk, RowWords};
 use super::entry_view::EntryView;
 use super::hash::FastHash;
 use super::interner::Signature;
@@ -66,7 +66,7 @@ pub(crate) struct Extra {
     pub(crate) memory_bytes: Option<usize>,
 }
 
-/// The start of a row without a start.
+/// Takes the place of the start in a row that has none.
 pub(super) const NO_START: u64 = u64::MAX;
 
 impl TraceStore {
@@ -117,7 +117,7 @@ impl TraceStore {
         self.steps = steps;
     }
 
-    /// A time of the trace's clock in nanoseconds since it began.
+    /// Converts ticks of the trace's clock to nanoseconds since the trace began.
     pub(crate) fn ns_of(&self, ticks: u64) -> i64 {
         self.scale.ns(ticks)
     }
@@ -166,14 +166,14 @@ impl TraceStore {
     }
 
     #[inline]
-    fn row(&self, index: usize) -> (Row, u32) {
+    fn row(&self, index: usize) -> (RowWords, u32) {
         let (chunk, slot) = locate(self.order.key(index));
         let chunk = &self.chunks[chunk];
         let row = chunk
             .rows
-            .row(slot)
+            .packed(slot)
             .expect("the order names rows that exist");
-        (row, chunk.threads.at(slot))
+        (RowWords(row), chunk.threads.at(slot))
     }
 
     pub(super) fn string(&self, id: u32) -> &str {

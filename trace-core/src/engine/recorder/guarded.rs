@@ -1,9 +1,9 @@
 //! Ops that a guard keeps open, as `#[traced_op]` does: the hot path.
 //!
 //! An op takes the *short path* if it is like the one before it: its site is known, its tensors are those of its latest
-//! signature, and it has nothing but a row. The short path has no lock and no flag to put back: it is a leaf that only
-//! changes cells, except while tensors describe themselves. Everything else is on the long path. It is a tail call, so
-//! that the short path has no registers to save.
+//! signature, and it has nothing but a row. The short path has no lock, and no flag that must be reset: except while
+//! tensors describe themselves, it calls no other function and only changes cells. Everything else is on the long path.
+//! It is a tail call, so that the short path has no registers to save.
 
 use super::open_ops::OpId;
 use super::{OpenedBy, Recorder, Unusual, take_extra};

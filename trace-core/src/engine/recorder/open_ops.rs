@@ -11,10 +11,12 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Identifies an op of a recorder, and the recording that it began in: generation (31 bits) and step (32 bits). Never 0.
+/// Identifies an op of a recorder, and the recording that it began in: generation (31 bits) and step (32 bits). Never
+/// 0.
 pub(crate) type OpId = u64;
 
-/// Set in the id of an open op that does not end on the short path, so that it differs from the op's own.
+/// Set in the stored id of an open op that does not end on the short path. The short path then does not find the op by
+/// its id.
 const UNUSUAL: u64 = 1 << 63;
 /// Levels that need no further allocation.
 const FIRST_LEVELS: usize = 32;
@@ -198,8 +200,8 @@ impl OpenOps {
         self.slot.is_some()
     }
 
-    /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, at the bits that it has in a
-    /// row.
+    /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, at the bits that it has
+    /// in a row.
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) fn publish(&self, signature: u64) {

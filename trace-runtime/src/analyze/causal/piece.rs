@@ -5,13 +5,13 @@ use crate::analyze::forest::NONE;
 use crate::analyze::own_time::TaskTimes;
 use crate::model::{TraceStep, TraceView};
 
-/// A time in which one op or call was the innermost on a lane.
+/// A period in which one op or call was the innermost on a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// An entry, or a runtime call outside ops: see [`Node`]. [`NONE`] outside both: waiting, or time in a step that the
-    /// thread of the step spent between its ops.
+    /// An entry, or a runtime call outside ops: see [`Node`]. [`NONE`] outside both: waiting, or time in a step that
+    /// the thread of the step spent between its ops.
     pub(super) node: u32,
     /// Index of the wait that the stretch is part of; [`NONE`] for work.
     pub(super) wait: u32,
@@ -92,7 +92,7 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     rows.done
 }
 
-/// The entries in the order of their starts. Only in traces that were built by hand does it differ from their own order.
+/// The entries in the order of their starts. It differs from their own order only in traces that were built by hand.
 pub(super) fn order<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
     let mut order: Vec<u32> = (0..trace.entry_count() as u32).collect();
     let start = |index: &u32| {
@@ -109,7 +109,7 @@ struct Rows {
     done: Vec<Vec<Piece>>,
     /// The open ops of each lane, innermost last.
     open: Vec<Vec<(u32, i64)>>,
-    /// The time up to which each lane's pieces are known.
+    /// The time up to which the pieces of each lane are complete.
     at: Vec<i64>,
 }
 
@@ -149,8 +149,8 @@ fn push_piece(done: &mut Vec<Piece>, start: i64, end: i64, node: u32) {
     }
 }
 
-/// Fills the gaps between the pieces of the thread that marked a step, within the step: what runs there is not
-/// traced, but the thread is at work on the step.
+/// Fills the gaps between the pieces of the thread that marked a step, within the step. What runs in them is not
+/// traced, but the thread works on the step.
 pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[TraceStep]) {
     let mut spans: Vec<(u32, i64, i64)> = steps
         .iter()
@@ -164,7 +164,8 @@ pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[
     for steps in spans.chunk_by(|a, b| a.0 == b.0) {
         let lane = steps[0].0 as usize;
         let known = std::mem::take(&mut pieces[lane]);
-        // Most ops have a gap before them: a list that grows would take twice the memory.
+        // Most ops have a gap before them, so the size is computed first: a list that grows would take twice the
+        // memory.
         let gaps = known.windows(2).filter(|two| two[0].end < two[1].start);
         let mut filled = Vec::with_capacity(known.len() + gaps.count() + 2 * steps.len());
         let mut next = steps.iter().copied().peekable();
@@ -179,7 +180,7 @@ pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[
     }
 }
 
-/// Fills a gap as far as steps cover it.
+/// Fills the parts of a gap that are in steps.
 fn fill_until(
     filled: &mut Vec<Piece>,
     steps: &mut std::iter::Peekable<impl Iterator<Item = (u32, i64, i64)>>,
