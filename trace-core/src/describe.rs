@@ -27,7 +27,7 @@ pub trait Describe {
         }
     }
 
-    /// The same while the recorder is `DESCRIBING`.
+    /// Does the same while the recorder is `DESCRIBING`, which keeps the panic hook quiet.
     #[inline]
     fn describe_quietly(self, sink: &mut TensorSink)
     where
@@ -40,7 +40,7 @@ pub trait Describe {
         }
     }
 
-    /// The same for a part of a list, for which the list catches panics.
+    /// Writes the descriptions without catching panics: for a part of a list, because the list catches them.
     fn describe_uncaught(self, sink: &mut TensorSink);
 
     /// True if [`describe_uncaught`](Self::describe_uncaught) may panic.

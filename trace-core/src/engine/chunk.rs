@@ -24,7 +24,7 @@ pub const LONG_DURATION: u64 = (1 << DURATION_BITS) - 1;
 const SIGNATURE_BITS: u32 = 24;
 /// The bits of the signature's number in the facts of a row.
 pub(crate) const SIGNATURE_SHIFT: u32 = DURATION_BITS;
-/// The largest number of a signature: a trace has at most one more than this.
+/// The largest number of a signature. Numbers start at 0.
 pub const MAX_SIGNATURES: u32 = (1 << SIGNATURE_BITS) - 1;
 
 /// One execution, packed.

@@ -55,8 +55,9 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, String> {
 /// the payload of a panic, for [`message`].
 #[inline]
 pub(crate) fn catch_quiet<R>(run: impl FnOnce() -> R) -> Result<R, Payload> {
-    // Unwind safe: of our data it changes only a `TensorSink`, which is consistent after each of its methods. The user's
-    // data is only borrowed; after a panic its cells have the values that the user's own `catch_unwind` would find.
+    // This is unwind safe: the only data of ours that it changes is a `TensorSink`, which is consistent after each of
+    // its methods. The user's data is only borrowed; after a panic its cells have the values that the user's own
+    // `catch_unwind` would find.
     panic::catch_unwind(AssertUnwindSafe(run))
 }
 
@@ -86,8 +87,8 @@ pub(crate) fn message(payload: Payload) -> String {
     message
 }
 
-/// Frees a payload. Its destructor may be the user's code too, and may panic with another payload: that one is freed only
-/// if its type has no destructor of the user's.
+/// Frees a payload. Its destructor may be the user's code too, and may panic with another payload. That second payload
+/// is freed only if its type has no user-defined destructor.
 fn free(payload: Payload) {
     let outer = IS_CAUGHT.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));

@@ -14,7 +14,7 @@ type Phase = u32;
 
 /// Ops take the long path: their session has to be looked up, or they have more than a row.
 pub(crate) const CLOSED: Phase = u32::MAX - 2;
-/// Something uses the recorder: the code of a user that describes tensors, or the recorder itself.
+/// The recorder is in use: by the user's code that describes tensors, or by its own code.
 const BUSY: Phase = u32::MAX - 1;
 /// Busy, and the code of a user describes tensors. Its panics are caught.
 pub(crate) const DESCRIBING: Phase = u32::MAX;
@@ -94,7 +94,7 @@ impl Local {
         self.outer.set(self.phase.replace(phase));
         Described {
             // SAFETY: the recorder was not busy, so there is no `&mut` to it, and the caller has no `&`. It is busy as
-            // long as the reference exists, which is inside what makes it busy.
+            // long as the reference exists, because the reference is part of the value that makes it busy.
             recorder: unsafe { &mut *self.recorder.get() },
             phase: &self.phase,
             outer: &self.outer,

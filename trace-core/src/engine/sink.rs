@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// when the children end, so that the words of its outputs follow those of its inputs.
 #[derive(Debug)]
 pub struct TensorSink {
-    /// By the address up to which an op's inputs agree with its latest signature, the number of the signature of its
-    /// inputs alone.
+    /// A cache: the number of the signature that consists only of an op's inputs, found by the address in `known` at
+    /// which the inputs end.
     inputs: Vec<(usize, u32)>,
     known: KnownSignatures,
     /// The next expected word: a place in `known`, or nowhere.
@@ -45,7 +45,7 @@ pub(crate) struct OpWords {
 }
 
 impl OpWords {
-    /// The words of an op that are those of a known signature so far, above the words of the ops around it.
+    /// The words of an op that agree with a known signature so far. `top` is the end of the words of the ops around it.
     pub(crate) fn known(at: At, top: u32) -> OpWords {
         OpWords { at, base: top, top }
     }
@@ -120,7 +120,7 @@ impl TensorSink {
             self.at = after;
             return;
         }
-        // In registers, as many as a call has: an array would be stored here even when everything agrees.
+        // Kept in registers, as many as a call has: an array would be written to memory here, even if all words agree.
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
         self.write_new(header, word(0), word(1), word(2), word(3));
     }

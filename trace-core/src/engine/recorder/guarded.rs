@@ -42,7 +42,7 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
         let Some(label) = label else {
             return 0;
         };
-        // SAFETY: the recorder is not busy again. `look_labelled` runs nothing but its own code.
+        // SAFETY: the recorder is no longer busy. `look_labelled` runs nothing but its own code.
         match unsafe { local.peek() }.look_labelled(label, site.key()) {
             Some(op) => op,
             None => return begin_labelled(local, site.name, site.kind, label, inputs),
@@ -68,7 +68,7 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
             return open_described(local);
         }
     }
-    // SAFETY: the recorder is not busy again. The methods run nothing but their own code.
+    // SAFETY: the recorder is no longer busy. The methods run nothing but their own code.
     let recorder = unsafe { local.peek() };
     match recorder.open_known(at) {
         // A call at the end of the function, so that no register is saved for it.
@@ -104,10 +104,10 @@ pub(crate) fn end<D: Describe>(local: &Local, id: OpId, outputs: D) {
             .recorder
             .sink
             .describe_outputs(at, outputs);
-        // SAFETY: the recorder is not busy again, and nothing else runs before the end of the statement.
+        // SAFETY: the recorder is no longer busy, and nothing else runs before the end of the statement.
         end = unsafe { local.peek() }.end.get();
     }
-    // SAFETY: the recorder is not busy again. `close_known` runs nothing but its own code. The op is still the innermost:
+    // SAFETY: the recorder is no longer busy. `close_known` runs nothing but its own code. The op is still the innermost:
     // ops do not begin and end while the recorder is busy. Its place is in the signatures of this recorder.
     if !unsafe { local.peek().close_known(at, end) } {
         close_described(local, at, end);
@@ -229,7 +229,7 @@ impl Recorder {
         let (op, around) = unsafe { self.open.innermost_two() };
         let start = op.start();
         let duration = end.wrapping_sub(start);
-        // A clock that goes back is on the long path too.
+        // If the clock went back, the op also takes the long path.
         if duration >= LONG_DURATION {
             return false;
         }

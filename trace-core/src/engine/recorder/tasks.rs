@@ -28,7 +28,7 @@ impl Recorder {
         let id = u64::from(self.generation()) << 32 | u64::from(NO_PARENT);
         self.put_open(id, At::NOWHERE, |around| {
             around.make_unusual();
-            // It has no time, so the field for it is free.
+            // A link has no start, so its field is free for the context.
             around.set_start(u64::from(heap_context));
         });
         Linked {
