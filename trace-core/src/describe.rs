@@ -27,6 +27,19 @@ pub trait Describe {
         }
     }
 
+    /// Does the same while the recorder is `DESCRIBING`, which keeps the panic hook quiet.
+    #[inline]
+    fn describe_quietly(self, sink: &mut TensorSink)
+    where
+        Self: Sized,
+    {
+        if self.can_panic() {
+            sink.catch_quiet_tensors(|sink| self.describe_uncaught(sink));
+        } else {
+            self.describe_uncaught(sink);
+        }
+    }
+
     /// Writes the descriptions without catching panics: for a part of a list, because the list catches them.
     fn describe_uncaught(self, sink: &mut TensorSink);
 

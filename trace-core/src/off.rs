@@ -66,6 +66,11 @@ impl TensorSink {
     pub(crate) fn catch_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
         describe(self);
     }
+
+    #[inline]
+    pub(crate) fn catch_quiet_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
+        describe(self);
+    }
 }
 
 /// The result of [`current_op`]: always empty, because recording is compiled out.

@@ -56,7 +56,7 @@ impl Block {
         let words = HeapWords::new(HEADER_WORDS + 3 * rows);
         #[allow(unsafe_code)]
         // SAFETY: `HeapWords` frees the words when it is dropped, and it is moved into the block.
-        let (header, rows, rest) = parts(unsafe { words.0.as_ref() }, rows);
+        let (header, rows, rest) = parts(unsafe { words.words.as_ref() }, rows);
         Block {
             header,
             rows,
@@ -148,34 +148,46 @@ impl fmt::Debug for Block {
     }
 }
 
-/// Words on the heap that were zero when they were allocated.
-struct HeapWords(NonNull<[AtomicU64]>);
+/// Words on the heap that were zero when they were allocated, or those of an earlier block of the largest size.
+struct HeapWords {
+    words: NonNull<[AtomicU64]>,
+    /// From [`Pages`].
+    is_mapped: bool,
+}
 
-/// Memory of freed blocks of the largest size, kept for reuse. The first write to a new page costs as much as half an
-/// op, and programs that make one short recording often make many.
-static SPARE: std::sync::Mutex<Vec<HeapWords>> = std::sync::Mutex::new(Vec::new());
-/// Number of spare blocks, about 1.5 MiB in all.
-const MOST_SPARE: usize = if cfg!(loom) { 0 } else { 16 };
-const SPARE_WORDS: usize = HEADER_WORDS + 3 * MAX_ROWS;
+#[cfg(all(unix, not(loom), not(miri)))]
+const MOST_WORDS: usize = HEADER_WORDS + 3 * MAX_ROWS;
+
+/// Memory of the largest blocks, which hold all but the first rows of a thread.
+#[cfg(all(unix, not(loom), not(miri)))]
+type Largest = super::pages::Pages<{ MOST_WORDS * size_of::<u64>() }>;
+
+/// Bytes of blocks that are in use and that no allocator counts.
+pub fn mapped_bytes() -> usize {
+    #[cfg(all(unix, not(loom), not(miri)))]
+    return Largest::in_use();
+    #[cfg(not(all(unix, not(loom), not(miri))))]
+    0
+}
 
 impl HeapWords {
     fn new(len: usize) -> HeapWords {
-        if len == SPARE_WORDS
-            && let Some(words) = spare().pop()
+        #[cfg(all(unix, not(loom), not(miri)))]
+        if len == MOST_WORDS
+            && let Some(block) = Largest::take()
         {
-            return words;
+            return HeapWords {
+                words: NonNull::slice_from_raw_parts(block.cast(), len),
+                is_mapped: true,
+            };
         }
-        HeapWords(NonNull::from(Box::leak(zeroed(len))))
+        HeapWords {
+            words: NonNull::from(Box::leak(zeroed(len))),
+            is_mapped: false,
+        }
     }
 }
 
-fn spare() -> std::sync::MutexGuard<'static, Vec<HeapWords>> {
-    SPARE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// Zeroed by the allocator: new pages of the system are zero already, and storing zeros took 34 instructions per op.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 fn zeroed(len: usize) -> Box<[AtomicU64]> {
@@ -192,16 +204,14 @@ fn zeroed(len: usize) -> Box<[AtomicU64]> {
 
 impl Drop for HeapWords {
     fn drop(&mut self) {
-        if self.0.len() == SPARE_WORDS && MOST_SPARE > 0 {
-            let mut spare = spare();
-            if spare.len() < MOST_SPARE {
-                return spare.push(HeapWords(self.0));
-            }
+        if self.is_mapped {
+            #[cfg(all(unix, not(loom), not(miri)))]
+            Largest::give_back(self.words.cast());
+            return;
         }
         #[allow(unsafe_code)]
-        // SAFETY: the words came from a box, and this is their only owner: if they became a spare, the function has
-        // returned above.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        // SAFETY: the words came from a box, and this is their only owner.
+        drop(unsafe { Box::from_raw(self.words.as_ptr()) });
     }
 }
 
@@ -212,16 +222,6 @@ unsafe impl Send for HeapWords {}
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn few_words_are_kept_for_the_next_recording() {
-        drop(
-            (0..3 * MOST_SPARE)
-                .map(|_| Block::on_heap(MAX_ROWS))
-                .collect::<Vec<_>>(),
-        );
-        assert!((1..=MOST_SPARE).contains(&spare().len()));
-    }
 
     #[test]
     fn a_block_needs_all_its_words() {

@@ -22,6 +22,8 @@ const DURATION_BITS: u32 = 36;
 /// Stored in place of a duration that does not fit into a row: the real duration is in the row's extra.
 pub const LONG_DURATION: u64 = (1 << DURATION_BITS) - 1;
 const SIGNATURE_BITS: u32 = 24;
+/// The bits of the signature's number in the facts of a row.
+pub(crate) const SIGNATURE_SHIFT: u32 = DURATION_BITS;
 /// The largest number of a signature. Numbers start at 0.
 pub const MAX_SIGNATURES: u32 = (1 << SIGNATURE_BITS) - 1;
 
@@ -181,10 +183,6 @@ impl Chunk {
         self.place
     }
 
-    pub(crate) fn is_in_region(&self) -> bool {
-        self.block.is_in_region()
-    }
-
     /// Bytes that a chunk with `rows` rows takes.
     pub const fn bytes(rows: usize) -> usize {
         size_of::<Chunk>() + (HEADER_WORDS + rows * 3) * size_of::<AtomicU64>()
@@ -234,10 +232,9 @@ impl Chunk {
         self.block.rest().len().saturating_sub(1)
     }
 
-    /// True if the chunk has no room for another row.
-    pub(crate) fn is_full(&self) -> bool {
-        let len = self.block.header()[header::LEN].load(Ordering::Relaxed);
-        len as usize >= self.block.rows().len()
+    /// The memory of the chunk, for the thread that appends to it.
+    pub(crate) fn block(&self) -> &Block {
+        &self.block
     }
 
     /// Number of published rows. A published row does not change while recording.

@@ -10,6 +10,7 @@
 
 use super::rows::Meta;
 use super::signatures::Signatures;
+use super::state;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -35,7 +36,7 @@ pub(crate) mod expression {
 }
 
 thread_local! {
-    /// The user's code is running, and its panics are caught.
+    /// The user's code is running, and its panics are caught. The short path has a phase for it instead.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
     /// The source line of the latest panic that was caught.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -45,16 +46,25 @@ thread_local! {
 #[inline]
 pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, String> {
     let outer = IS_CAUGHT.replace(true);
-    // This is unwind safe: the only data of ours that it changes is a `TensorSink`, which is consistent after each of
-    // its methods. The user's data is only borrowed; after a panic its cells have the values that the user's own
-    // `catch_unwind` would find.
-    let result = panic::catch_unwind(AssertUnwindSafe(run));
+    let result = catch_quiet(run);
     IS_CAUGHT.set(outer);
     result.map_err(message)
 }
 
+/// The same while the recorder of the thread is [`DESCRIBING`](super::local::DESCRIBING), which also keeps the hook quiet. Returns
+/// the payload of a panic, for [`message`].
+#[inline]
+pub(crate) fn catch_quiet<R>(run: impl FnOnce() -> R) -> Result<R, Payload> {
+    // This is unwind safe: the only data of ours that it changes is a `TensorSink`, which is consistent after each of
+    // its methods. The user's data is only borrowed; after a panic its cells have the values that the user's own
+    // `catch_unwind` would find.
+    panic::catch_unwind(AssertUnwindSafe(run))
+}
+
+pub(crate) type Payload = Box<dyn Any + Send>;
+
 #[cold]
-fn message(payload: Box<dyn Any + Send>) -> String {
+pub(crate) fn message(payload: Payload) -> String {
     let text = match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => {
@@ -79,7 +89,7 @@ fn message(payload: Box<dyn Any + Send>) -> String {
 
 /// Frees a payload. Its destructor may be the user's code too, and may panic with another payload. That second payload
 /// is freed only if its type has no user-defined destructor.
-fn free(payload: Box<dyn Any + Send>) {
+fn free(payload: Payload) {
     let outer = IS_CAUGHT.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
     IS_CAUGHT.set(outer);
@@ -101,7 +111,7 @@ pub(crate) fn quiet_hook() {
     INSTALLED.call_once(|| {
         let others = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            if IS_CAUGHT.get() {
+            if IS_CAUGHT.get() || state::is_describing() {
                 let place = panic.location().map(ToString::to_string);
                 let _ = PLACE.try_with(|kept| kept.replace(place));
             } else {

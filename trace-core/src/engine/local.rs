@@ -1,27 +1,30 @@
 //! The recorder of a thread, and a check that it is used only once at a time.
 //!
 //! `unsafe` is needed here because a `RefCell` would add eight instructions to the ninety or so of an op. The
-//! proof is the same as that of a `RefCell`: [`Phase`] is [`BUSY`] exactly while there is a `&mut` to anything in the
-//! recorder.
+//! proof is the same as that of a `RefCell`: [`Phase`] is [`BUSY`] or [`DESCRIBING`] exactly while there is a `&mut` to
+//! anything in the recorder.
 
 use super::recorder::Recorder;
-use super::sink::TensorSink;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
 
-/// The state of a thread's recorder: [`CLOSED`], [`BUSY`], or the value of `STATE` for which ops may begin on the short
+/// The state of a thread's recorder: [`CLOSED`], [`BUSY`], [`DESCRIBING`], or the value of `STATE` for which ops may begin on the short
 /// path.
 type Phase = u32;
 
 /// Ops take the long path: their session has to be looked up, or they have more than a row.
-pub(crate) const CLOSED: Phase = u32::MAX - 1;
+pub(crate) const CLOSED: Phase = u32::MAX - 2;
 /// The recorder is in use: by the user's code that describes tensors, or by its own code.
-pub(crate) const BUSY: Phase = u32::MAX;
+const BUSY: Phase = u32::MAX - 1;
+/// Busy, and the code of a user describes tensors. Its panics are caught.
+pub(crate) const DESCRIBING: Phase = u32::MAX;
 
 /// The recorder of a thread.
 #[derive(Debug)]
 pub(crate) struct Local {
     phase: Cell<Phase>,
+    /// The phase before the user's code that runs now. In memory: a register would have to be saved for it.
+    outer: Cell<Phase>,
     /// Has no destructor, because each access would check whether it has run; [`super::state`] frees the recorder.
     recorder: UnsafeCell<ManuallyDrop<Recorder>>,
 }
@@ -30,6 +33,7 @@ impl Local {
     pub(crate) const fn new() -> Local {
         Local {
             phase: Cell::new(CLOSED),
+            outer: Cell::new(CLOSED),
             recorder: UnsafeCell::new(ManuallyDrop::new(Recorder::idle())),
         }
     }
@@ -42,7 +46,12 @@ impl Local {
 
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
-        self.phase.get() == BUSY
+        self.phase.get() >= BUSY
+    }
+
+    /// True if the code of a user describes tensors on the short path.
+    pub(crate) fn is_describing(&self) -> bool {
+        self.phase.get() == DESCRIBING
     }
 
     /// The recorder, to read it and to change its cells.
@@ -71,22 +80,24 @@ impl Local {
         Some(unsafe { self.peek() }.mark())
     }
 
-    /// The sink, to run any code on it. The recorder is busy until the result is dropped.
+    /// The recorder, to run the code of a user that describes an op. Until the result is dropped it is [`DESCRIBING`] if that
+    /// code can panic, else busy.
     ///
     /// # Safety
     ///
-    /// The recorder is not busy, and no reference of [`peek`](Self::peek) is used any more.
+    /// The recorder is not busy, and no reference of [`peek`](Self::peek) is used any more. What the
+    /// caller changes is nothing that the phase depends on.
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
-    pub(crate) unsafe fn sink(&self) -> UsedSink<'_> {
-        let was = self.phase.replace(BUSY);
-        // SAFETY: the recorder was not busy, so there is no `&mut` to it, and the caller has no `&`. It is busy as long
-        // as the reference exists, because the reference is part of the value that makes it busy.
-        let recorder: &mut Recorder = unsafe { &mut *self.recorder.get() };
-        UsedSink {
-            sink: &mut recorder.sink,
+    pub(crate) unsafe fn describing(&self, can_panic: bool) -> Described<'_> {
+        let phase = if can_panic { DESCRIBING } else { BUSY };
+        self.outer.set(self.phase.replace(phase));
+        Described {
+            // SAFETY: the recorder was not busy, so there is no `&mut` to it, and the caller has no `&`. It is busy as
+            // long as the reference exists, because the reference is part of the value that makes it busy.
+            recorder: unsafe { &mut *self.recorder.get() },
             phase: &self.phase,
-            was,
+            outer: &self.outer,
         }
     }
 
@@ -94,26 +105,27 @@ impl Local {
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
-        if self.phase.replace(BUSY) == BUSY {
+        if self.is_busy() {
             return None;
         }
+        self.phase.set(BUSY);
         let _phase = Choose(self);
         // SAFETY: as above.
         Some(f(unsafe { &mut *self.recorder.get() }))
     }
 }
 
-/// The sink of a recorder that is busy until this is dropped, even if describing panics.
-pub(crate) struct UsedSink<'a> {
-    pub(crate) sink: &'a mut TensorSink,
+/// A recorder that is busy until this is dropped, even if describing panics.
+pub(crate) struct Described<'a> {
+    pub(crate) recorder: &'a mut Recorder,
     phase: &'a Cell<Phase>,
-    was: Phase,
+    outer: &'a Cell<Phase>,
 }
 
-impl Drop for UsedSink<'_> {
+impl Drop for Described<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.phase.set(self.was);
+        self.phase.set(self.outer.get());
     }
 }
 

@@ -15,6 +15,8 @@
 pub mod block;
 pub mod chunk;
 pub mod clock;
+mod current;
+mod expected_words;
 pub mod extra_words;
 pub mod failures;
 pub mod filter;
@@ -32,6 +34,8 @@ pub mod memory;
 pub(crate) mod op;
 mod open_slot;
 pub mod overhead;
+#[cfg(all(unix, not(loom), not(miri)))]
+mod pages;
 pub mod recorder;
 pub mod rows;
 pub mod signature;

@@ -3,6 +3,7 @@
 //! A signature is `[op, header, dims…, header, dims…]`. Entries whose op, shapes, dtypes and devices are equal share
 //! one, so a shape is stored once, even if many entries have it.
 
+use super::chunk::SIGNATURE_SHIFT;
 use crate::DType;
 use crate::Device;
 use crate::library::Library;
@@ -32,6 +33,12 @@ pub const LONG_RANK: usize = 63;
 
 /// A role that no tensor has.
 const END: usize = 3 << 6;
+/// The bits of a signature's number in an end: those that it has in a row, if a word has them.
+const END_SHIFT: u32 = if usize::BITS == 64 {
+    SIGNATURE_SHIFT
+} else {
+    8
+};
 
 /// One word in front of a tensor's dims: rank (6 bits), role (2), dtype or fact (8), device (16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +76,20 @@ impl Header {
         )
     }
 
+    /// Neither a header that a description has, nor an end.
+    pub(crate) const NONE: Header = Header((Role::Fact as usize) << 6);
+
     fn rank(self) -> usize {
         self.0 & LONG_RANK
+    }
+
+    /// The number of words that belong to this header. `first` is the first of them.
+    #[inline]
+    pub(crate) fn words_after(self, first: impl FnOnce() -> usize) -> usize {
+        match self.rank() {
+            LONG_RANK => 1 + first(),
+            rank => rank,
+        }
     }
 
     pub fn role(self) -> Role {
@@ -87,13 +106,23 @@ impl Header {
 
     /// The word after a signature: its number.
     pub fn end(number: u32) -> Header {
-        Header(END | (number as usize) << 8)
+        Header(END | (number as usize) << END_SHIFT)
     }
 
     /// The number of the signature that ends here, if one does.
     #[inline]
     pub fn ended(self) -> Option<u32> {
-        (self.0 & END == END).then_some((self.0 >> 8) as u32)
+        (self.0 & END == END).then_some((self.0 >> END_SHIFT) as u32)
+    }
+
+    /// The [facts](super::chunk::facts) of a row with the signature that ends here, if one does, and this duration.
+    #[inline]
+    pub(crate) fn facts_at_end(self, duration: u64) -> Option<u64> {
+        #[cfg(target_pointer_width = "64")]
+        return (self.0 as u32 == END as u32).then(|| (self.0 - END) as u64 + duration);
+        #[cfg(not(target_pointer_width = "64"))]
+        self.ended()
+            .map(|number| super::chunk::facts(duration, number, crate::Outcome::Ok))
     }
 
     pub fn is_fact(self, fact: Fact) -> bool {

@@ -1,11 +1,11 @@
 //! Numbers for signatures: a table that all threads of a session share, and a cache in front of it.
 
-use super::chunk::facts;
+use super::expected_words::{At, AtCell, ExpectedWords};
 use super::log::{Room, Shared};
 use super::storage::{Storage, TableEntry};
 use crate::engine::interner::{Interner, KnownOp};
 use crate::engine::signature::{Fact, Header, Parts, Role, push_tensor};
-use crate::{Device, OpKind, Outcome};
+use crate::{Device, OpKind};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -266,58 +266,38 @@ fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
 /// The signatures that one thread knows, and the latest of each op.
 #[derive(Debug)]
 pub(crate) struct KnownSignatures {
-    /// The words of all signatures, each followed by its [end](Header::end).
-    words: Vec<usize>,
+    words: ExpectedWords,
     /// The signatures, in the order of their words.
     known: Vec<Known>,
     /// By op number.
-    latest: Vec<Latest>,
+    latest: Vec<Option<Arc<Latest>>>,
     /// By the hash of the words: open addressing, at most half full.
     slots: Vec<u32>,
 }
 
-/// The latest signature of an op.
-#[derive(Debug, Clone, Copy)]
+/// The latest signature of an op. The table of sites has it too, so that it is found there.
+#[derive(Debug)]
 pub(crate) struct Latest {
-    /// Index of the word after the op number; 0 if the op has no signature.
-    pub(crate) at: usize,
-    pub(crate) expected: Expected,
+    op: u32,
+    /// The place after the op number; nowhere if the op has no signature.
+    at: AtCell,
 }
 
 impl Latest {
-    pub(crate) const NONE: Latest = Latest {
-        at: 0,
-        expected: Expected(0),
-    };
-}
-
-/// The signature that an op will have if the rest of its words are as expected: the number of the signature, and how
-/// many words remain. Packed into one word, in which the number has the same bits as in a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Expected(u64);
-
-impl Expected {
-    fn new(number: u32, words: u32) -> Expected {
-        Expected(facts(0, number, Outcome::Ok) | u64::from(words))
+    pub(crate) fn of(op: u32) -> Latest {
+        Latest {
+            op,
+            at: AtCell::nowhere(),
+        }
     }
 
-    /// What is expected after `words` further words. After more words than remain, it has no [row](Self::facts).
-    #[inline]
-    pub(crate) fn after(self, words: usize) -> Expected {
-        Expected(self.0.wrapping_sub(words as u64))
+    pub(crate) fn op(&self) -> u32 {
+        self.op
     }
 
-    /// The signature's number, at the same bits as in a row.
     #[inline]
-    pub(crate) fn signature(self) -> u64 {
-        self.0 >> 32 << 32
-    }
-
-    /// The facts word of the row of an op that ended with this signature and without an error: no more words are
-    /// expected. The duration is below [`LONG_DURATION`](super::chunk::LONG_DURATION).
-    #[inline]
-    pub(crate) fn facts(self, duration: u64) -> Option<u64> {
-        (self.0 as u32 == 0).then_some(self.0 | duration)
+    pub(crate) fn at(&self) -> At {
+        self.at.get()
     }
 }
 
@@ -335,43 +315,32 @@ const FIRST_SLOTS: usize = 64;
 impl KnownSignatures {
     pub(crate) const fn new() -> KnownSignatures {
         KnownSignatures {
-            words: Vec::new(),
+            words: ExpectedWords::new(),
             known: Vec::new(),
             latest: Vec::new(),
             slots: Vec::new(),
         }
     }
 
-    /// The latest signature of an op. Its `at` is 0 if there is none yet. `None` for an op that is not recorded.
-    #[inline]
-    pub(crate) fn latest_of(&self, op: u32) -> Option<Latest> {
-        self.latest.get(op as usize).copied()
+    /// The latest signature of an op that is recorded.
+    pub(crate) fn latest_of(&mut self, op: u32) -> &Arc<Latest> {
+        let index = op as usize;
+        if index >= self.latest.len() {
+            self.latest.resize(index + 1, None);
+        }
+        self.latest[index].get_or_insert_with(|| Arc::new(Latest::of(op)))
     }
 
-    #[inline]
-    pub(crate) fn words_at<const N: usize>(&self, at: u32) -> Option<&[usize; N]> {
-        // `at` has 32 bits, so the sum cannot overflow: one comparison is enough.
-        let at = at as usize;
-        self.words.get(at..at + N)?.first_chunk()
-    }
-
-    /// The words of a signature up to an index after its first word.
-    pub(crate) fn words_up_to(&self, at: u32) -> &[usize] {
-        let after = self.known.partition_point(|known| known.first < at);
-        let first = after
-            .checked_sub(1)
-            .and_then(|index| self.known.get(index))
-            .map_or(at, |known| known.first);
-        self.words
-            .get(first as usize..at as usize)
-            .unwrap_or_default()
-    }
-
-    /// The number of the signature that ends there, if one does.
-    #[inline]
-    pub(crate) fn ends_at(&self, at: u32) -> Option<u32> {
-        let &word = self.words.get(at as usize)?;
-        Header(word).ended()
+    /// The words of a signature up to a place after its first word.
+    pub(crate) fn words_up_to(&self, at: At) -> &[usize] {
+        let words = self.words.index_of(at).and_then(|at| {
+            let after = self
+                .known
+                .partition_point(|known| (known.first as usize) < at);
+            let known = self.known.get(after.checked_sub(1)?)?;
+            self.words.get(known.first as usize..at)
+        });
+        words.unwrap_or_default()
     }
 
     /// The number of this signature; `None` if it is new and the session has no room for it.
@@ -392,15 +361,10 @@ impl KnownSignatures {
     /// has no room for it.
     pub(crate) fn number(&mut self, words: &[usize], shared: &Shared) -> Option<u32> {
         let known = self.index_of(words, shared)?;
-        let op = *words.first()?;
-        if op >= self.latest.len() {
-            self.latest.resize(op + 1, Latest::NONE);
-        }
+        let op = u32::try_from(*words.first()?).ok()?;
         let known = self.known[known as usize];
-        self.latest[op] = Latest {
-            at: known.first as usize + 1,
-            expected: Expected::new(known.number, known.end - known.first - 1),
-        };
+        let at = self.words.at(known.first as usize + 1);
+        self.latest_of(op).at.set(at);
         Some(known.number)
     }
 
@@ -422,14 +386,12 @@ impl KnownSignatures {
 
     fn add(&mut self, words: &[usize], hash: u32, shared: &Shared) -> Option<u32> {
         let index = self.known.len() as u32;
-        let first = u32::try_from(self.words.len()).ok()?;
-        let end = first.checked_add(words.len() as u32)?;
         if !shared.room.take(known_bytes(words.len())) {
             return None;
         }
         let number = shared.signatures.intern(words, &shared.room)?;
-        self.words.extend_from_slice(words);
-        self.words.push(Header::end(number).0);
+        let first = self.words.add(words, Header::end(number))?;
+        let end = first + words.len() as u32;
         self.known.push(Known {
             first,
             end,

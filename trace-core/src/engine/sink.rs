@@ -1,13 +1,15 @@
 //! Receives the descriptions of an op's tensors while it is recorded.
 
-use super::failures::{self, expression};
+use super::expected_words::At;
+use super::failures::{self, Payload, expression};
 use super::log::Shared;
 use super::rows::Meta;
-use super::signatures::{Expected, KnownSignatures, Latest};
+use super::signatures::{KnownSignatures, Latest, REFUSED};
 use crate::describe::Describe;
 use crate::engine::signature::{Fact, Header, LONG_RANK, Role};
 use crate::library::Library;
 use crate::{DType, Device};
+use std::sync::Arc;
 
 /// Takes the descriptions of an op's tensors.
 ///
@@ -17,19 +19,16 @@ use crate::{DType, Device};
 /// when the children end, so that the words of its outputs follow those of its inputs.
 #[derive(Debug)]
 pub struct TensorSink {
-    /// A cache: the number of the signature that consists only of an op's inputs, found by the index in `known` at
+    /// A cache: the number of the signature that consists only of an op's inputs, found by the address in `known` at
     /// which the inputs end.
-    inputs: Vec<(u32, u32)>,
+    inputs: Vec<(usize, u32)>,
     known: KnownSignatures,
-    /// Index in `known` of the next expected word, or [`NOWHERE`]. It would fit 32 bits, but then it would be loaded
-    /// together with its neighbour, and that load waits for the stores of both.
-    at: usize,
+    /// The next expected word: a place in `known`, or nowhere.
+    at: At,
     role: Role,
     /// Flags of the outputs: [`FAILED`] and [`PANICKED`].
     unusual: u8,
-    /// The latest signature of the op that [`begin`](Self::begin) began.
-    latest: Latest,
-    /// Index on the stack of the first word of the op that is being described, if `at` is [`NOWHERE`].
+    /// Index on the stack of the first word of the op that is being described, if `at` is nowhere.
     base: usize,
     stack: WordStack,
     meta: Meta,
@@ -38,8 +37,8 @@ pub struct TensorSink {
 /// The words of an op that have been described so far, to continue after its children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpWords {
-    /// Index of the next word in the known signatures, or [`NOWHERE`].
-    pub(crate) at: usize,
+    /// The next expected word.
+    pub(crate) at: At,
     /// The words of the op on the stack; empty if they are those of a known signature.
     base: u32,
     top: u32,
@@ -47,7 +46,7 @@ pub(crate) struct OpWords {
 
 impl OpWords {
     /// The words of an op that agree with a known signature so far. `top` is the end of the words of the ops around it.
-    pub(crate) fn known(at: usize, top: u32) -> OpWords {
+    pub(crate) fn known(at: At, top: u32) -> OpWords {
         OpWords { at, base: top, top }
     }
 
@@ -57,8 +56,6 @@ impl OpWords {
     }
 }
 
-/// Past the end of all known signatures: the op differs from its latest signature.
-pub(crate) const NOWHERE: usize = usize::MAX;
 const RECENT_INPUTS: usize = 64;
 /// The op's result is an error.
 const FAILED: u8 = 1;
@@ -72,10 +69,9 @@ impl TensorSink {
         TensorSink {
             inputs: Vec::new(),
             known: KnownSignatures::new(),
-            at: NOWHERE,
+            at: At::NOWHERE,
             role: Role::Input,
             unusual: 0,
-            latest: Latest::NONE,
             base: 0,
             stack: WordStack::new(),
             meta: Vec::new(),
@@ -90,45 +86,43 @@ impl TensorSink {
         let header = Header::tensor(self.role, dims.len(), dtype, device);
         // A short rank is handled by hand: a loop or a call to `memcpy` costs more than the words.
         match *dims {
-            [] => self.write([header.0]),
-            [a] => self.write([header.0, a]),
-            [a, b] => self.write([header.0, a, b]),
-            [a, b, c] => self.write([header.0, a, b, c]),
-            [a, b, c, d] => self.write([header.0, a, b, c, d]),
+            [] => self.write(header, []),
+            [a] => self.write(header, [a]),
+            [a, b] => self.write(header, [a, b]),
+            [a, b, c] => self.write(header, [a, b, c]),
+            [a, b, c, d] => self.write(header, [a, b, c, d]),
             _ => self.long(header, dims),
         }
     }
 
     #[inline(never)]
+    #[allow(unsafe_code, reason = "see `At`")]
     fn long(&mut self, header: Header, dims: &[usize]) {
-        self.write([header.0]);
+        // SAFETY: places are in `known`, which the sink owns, and the header is that of these dims.
+        if let Some(after) = unsafe { self.at.after_long(header, dims) } {
+            self.at = after;
+            return;
+        }
+        self.leave_known();
+        self.stack.push(&[header.0]);
         if dims.len() >= LONG_RANK {
-            self.write([dims.len()]);
+            self.stack.push(&[dims.len()]);
         }
-        for &dim in dims {
-            self.write([dim]);
-        }
+        self.stack.push(dims);
     }
 
-    /// Stores nothing while the words are those of the op's latest signature.
+    /// Stores nothing while the words are those of the op's latest signature. `header` has `N` words after it.
     #[inline]
-    fn write<const N: usize>(&mut self, words: [usize; N]) {
-        // Reading past the end of the signature is harmless: `number` checks for its exact end.
-        if let Some(known) = self.known.words_at::<N>(self.at as u32) {
-            // Word by word: comparing arrays stores `words` and loads them in other widths, which
-            // waits for the stores each time.
-            let mut differing = 0;
-            for (known, word) in known.iter().zip(words) {
-                differing |= known ^ word;
-            }
-            if differing == 0 {
-                self.at += N;
-                return;
-            }
+    #[allow(unsafe_code, reason = "see `At`")]
+    fn write<const N: usize>(&mut self, header: Header, words: [usize; N]) {
+        // SAFETY: places are in `known`, which the sink owns, and the caller passes as many words as the header has.
+        if let Some(after) = unsafe { self.at.after(header, words) } {
+            self.at = after;
+            return;
         }
-        // Kept in registers: an array would be written to memory here, even if all words agree.
+        // Kept in registers, as many as a call has: an array would be written to memory here, even if all words agree.
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        self.write_new(N, word(0), word(1), word(2), word(3), word(4));
+        self.write_new(header, word(0), word(1), word(2), word(3));
     }
 
     #[cold]
@@ -137,62 +131,62 @@ impl TensorSink {
         clippy::many_single_char_names,
         reason = "they are the words, in order"
     )]
-    fn write_new(&mut self, n: usize, a: usize, b: usize, c: usize, d: usize, e: usize) {
+    fn write_new(&mut self, header: Header, a: usize, b: usize, c: usize, d: usize) {
         self.leave_known();
-        self.stack.push(&[a, b, c, d, e][..n.min(5)]);
+        self.stack.push(&[header.0]);
+        let words = header.words_after(|| 0);
+        self.stack.push(&[a, b, c, d][..words.min(4)]);
     }
 
     /// Puts the words that were equal so far on the stack, and continues there.
     fn leave_known(&mut self) {
-        if self.at == NOWHERE {
+        if self.at.is_nowhere() {
             return;
         }
         self.base = self.stack.top;
-        self.stack.push(self.known.words_up_to(self.at as u32));
-        self.at = NOWHERE;
+        self.stack.push(self.known.words_up_to(self.at));
+        self.at = At::NOWHERE;
     }
 
-    /// Lets the inputs of an op describe themselves. `at` is the index of its latest signature. Returns the index after
-    /// the inputs, or [`NOWHERE`] if they differ from that signature or include more than tensors.
+    /// Lets the inputs of an op describe themselves, after the op number of its latest signature. Returns the place after
+    /// them, which is nowhere if they differ or are more than tensors. The recorder is [`DESCRIBING`](super::local::DESCRIBING).
     #[inline]
-    pub(crate) fn describe_inputs(&mut self, at: usize, inputs: impl Describe) -> usize {
+    pub(crate) fn describe_inputs(&mut self, at: At, inputs: impl Describe) -> At {
         self.role = Role::Input;
         self.at = at;
-        inputs.describe(self);
+        inputs.describe_quietly(self);
         self.at
     }
 
-    /// Lets the outputs of an op describe themselves. `at` is the index after its inputs. Returns the index after
-    /// them, or [`NOWHERE`] if they differ or the op has failed.
+    /// Lets the outputs of an op describe themselves, after its inputs. Returns the place after them, which is nowhere if
+    /// they differ or the op has failed. The recorder is [`DESCRIBING`](super::local::DESCRIBING).
     #[inline]
-    pub(crate) fn describe_outputs(&mut self, at: usize, outputs: impl Describe) -> usize {
+    pub(crate) fn describe_outputs(&mut self, at: At, outputs: impl Describe) -> At {
         self.role = Role::Output;
         self.unusual = 0;
         self.at = at;
-        outputs.describe(self);
+        outputs.describe_quietly(self);
         self.at
     }
 
     /// The latest signature of an op.
     #[inline]
-    pub(crate) fn latest_of(&self, op: u32) -> Option<Latest> {
+    pub(crate) fn latest_of(&mut self, op: u32) -> &Arc<Latest> {
         self.known.latest_of(op)
     }
 
     /// Begins the words of an op. Its inputs are described next.
     pub(crate) fn begin(&mut self, op: u32) {
         self.role = Role::Input;
-        self.at = match self.known.latest_of(op) {
-            Some(latest) if latest.at != 0 => {
-                self.latest = latest;
-                latest.at
-            }
-            _ => {
-                self.base = self.stack.top;
-                self.stack.push(&[op as usize]);
-                NOWHERE
-            }
+        self.at = if op == REFUSED {
+            At::NOWHERE
+        } else {
+            self.known.latest_of(op).at()
         };
+        if self.at.is_nowhere() {
+            self.base = self.stack.top;
+            self.stack.push(&[op as usize]);
+        }
     }
 
     /// Runs the user's code that describes a part of an op. If it panics, the op is recorded with the tensors that it
@@ -214,6 +208,20 @@ impl TensorSink {
         if let Err(message) = failures::catch(|| describe(self)) {
             self.note_failure(expression::DESCRIBE, message);
         }
+    }
+
+    /// The same while the recorder is [`DESCRIBING`](super::local::DESCRIBING).
+    #[inline]
+    pub(crate) fn catch_quiet_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
+        if let Err(payload) = failures::catch_quiet(|| describe(self)) {
+            self.note_panic(payload);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_panic(&mut self, payload: Payload) {
+        self.note_failure(expression::DESCRIBE, failures::message(payload));
     }
 
     /// Runs the user's code before there is a sink to use. Returns the message if it panics.
@@ -265,7 +273,7 @@ impl TensorSink {
 
     /// The words that have been described so far, for [`resume`](Self::resume).
     pub(crate) fn op_words(&self) -> OpWords {
-        let base = if self.at == NOWHERE {
+        let base = if self.at.is_nowhere() {
             self.base
         } else {
             self.stack.top
@@ -289,22 +297,17 @@ impl TensorSink {
         self.stack.top = top as usize;
     }
 
-    /// Continues at a place in the known signatures, with an op that has not failed.
-    pub(crate) fn at_known(&mut self, at: usize) {
+    /// Continues at a place in the known signatures, with an op that went well.
+    pub(crate) fn at_known(&mut self, at: At) {
         self.at = at;
         self.unusual = 0;
     }
 
-    /// The signature of the op that [`begin`](Self::begin) began, if it is known so far.
-    pub(crate) fn expected(&self, words: OpWords) -> Expected {
-        self.latest
-            .expected
-            .after(words.at.wrapping_sub(self.latest.at))
-    }
-
     /// Ends an op's words: the number of their signature, or `None` if the session has too many.
+    #[allow(unsafe_code, reason = "see `At`")]
     pub(crate) fn number(&mut self, shared: &Shared) -> Option<u32> {
-        match self.known.ends_at(self.at as u32) {
+        // SAFETY: places are in `known`, which the sink owns.
+        match unsafe { self.at.ended() } {
             Some(number) => Some(number),
             None => self.look_up(shared),
         }
@@ -320,22 +323,22 @@ impl TensorSink {
 
     /// The number of the signature of an op's inputs alone, while it is open and not being described.
     pub(crate) fn number_of_inputs(&mut self, op: OpWords, shared: &Shared) -> Option<u32> {
-        if op.at == NOWHERE {
+        if op.at.is_nowhere() {
             let words = self.stack.words.get(op.base as usize..op.top as usize)?;
             return self.known.number_of(words, shared);
         }
-        // The words before an index never change, so the index identifies them.
-        let at = op.at as u32;
+        // The same place always has the same words before it.
+        let address = op.at.address();
         if self.inputs.is_empty() {
             self.inputs.resize(RECENT_INPUTS, (0, 0));
         }
-        let recent = self.inputs[op.at % RECENT_INPUTS];
-        if recent.0 == at {
-            return Some(recent.1);
+        let recent = address / size_of::<usize>() % RECENT_INPUTS;
+        if self.inputs[recent].0 == address {
+            return Some(self.inputs[recent].1);
         }
-        let words = self.known.words_up_to(at).to_vec();
+        let words = self.known.words_up_to(op.at).to_vec();
         let number = self.known.number_of(&words, shared)?;
-        self.inputs[op.at % RECENT_INPUTS] = (at, number);
+        self.inputs[recent] = (address, number);
         Some(number)
     }
 
@@ -355,7 +358,7 @@ impl TensorSink {
 
     /// Puts words from elsewhere on the stack, as those of the op that is described next.
     pub(crate) fn restore(&mut self, words: &[usize]) {
-        self.at = NOWHERE;
+        self.at = At::NOWHERE;
         self.base = self.stack.top;
         self.stack.push(words);
     }
@@ -390,14 +393,14 @@ impl TensorSink {
 
     /// Records that the op has a tensor of this library whose shape is not recorded.
     pub(crate) fn unrecorded(&mut self, library: Library) {
-        self.write([Header::unrecorded(library).0]);
+        self.write(Header::unrecorded(library), []);
     }
 
     #[doc(hidden)]
     pub fn __device(&mut self, device: impl FnOnce() -> Device) {
         if let Some(device) = self.value(expression::DEVICE, device) {
             let header = Header::fact(Fact::Device, 0, device);
-            self.write([header.0]);
+            self.write(header, []);
         }
     }
 
@@ -417,7 +420,7 @@ impl TensorSink {
 
     fn number_fact(&mut self, fact: Fact, value: u64) {
         let header = Header::fact(fact, 1, Device::Unknown);
-        self.write([header.0, usize::try_from(value).unwrap_or(usize::MAX)]);
+        self.write(header, [usize::try_from(value).unwrap_or(usize::MAX)]);
     }
 
     #[doc(hidden)]

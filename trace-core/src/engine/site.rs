@@ -1,7 +1,10 @@
 //! Annotated functions, and the numbers of their ops on one thread.
 
+use super::signatures::{FILTERED, Latest};
 use crate::OpKind;
 use crate::site_name::{Identity, SiteName};
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// An annotated function, or a block: its name as a constant, and its kind.
 #[derive(Debug, Clone, Copy)]
@@ -90,17 +93,52 @@ const HAS_ORIGIN: u64 = 1 << 62;
 /// Set in the key of a site whose op has no signature yet: it is not found at first look.
 const HIDDEN: u64 = 1 << 63;
 
-/// The sites that a thread knows: open addressing by the address of their names, at most a quarter full.
+/// The sites that a thread knows: open addressing by the address of their names, at most a quarter full, and less if
+/// that lets all be found at first look.
 #[derive(Debug)]
 pub(crate) struct Sites {
     slots: Vec<Slot>,
+    /// The first of the slots, or [`NO_SLOT`].
+    first: NonNull<Slot>,
+    /// The number of slots minus one; 0 if there are none.
+    mask: usize,
     len: usize,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Slot {
     key: SiteKey,
-    op: u32,
+    /// None if the session's filter leaves the op out.
+    latest: Option<Arc<Latest>>,
+}
+
+impl Slot {
+    #[inline]
+    fn op(&self) -> SiteOp<'_> {
+        match &self.latest {
+            Some(latest) => SiteOp::Recorded(latest),
+            None => SiteOp::LeftOut,
+        }
+    }
+}
+
+/// The op of a site on this thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SiteOp<'a> {
+    Recorded(&'a Latest),
+    /// The session's filter leaves it out.
+    LeftOut,
+}
+
+impl SiteOp<'_> {
+    /// The number of the op, or [`FILTERED`].
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            SiteOp::Recorded(latest) => latest.op(),
+            SiteOp::LeftOut => FILTERED,
+        }
+    }
 }
 
 const EMPTY: Slot = Slot {
@@ -110,36 +148,53 @@ const EMPTY: Slot = Slot {
         len_and_kind: 0,
         origin: 0,
     },
-    op: 0,
+    latest: None,
 };
 const FIRST_SLOTS: usize = 16;
+/// A site that is not found at first look costs as much as four that are, so tables grow for it up to this size.
+const MOST_SLOTS_PER_SITE: usize = 16;
+
+/// The slot of a table that has none.
+static NO_SLOT: Slot = EMPTY;
 
 impl Sites {
+    #[allow(unsafe_code, reason = "see below")]
     pub(crate) const fn new() -> Sites {
         Sites {
             slots: Vec::new(),
+            // SAFETY: the address of a static is not null.
+            first: unsafe { NonNull::new_unchecked((&raw const NO_SLOT).cast_mut()) },
+            mask: 0,
             len: 0,
         }
     }
 
-    /// The number of the site's op, if it is in the first slot of its key and was [shown](Self::show).
+    /// The op of a site, if it is found at first look and was [shown](Self::show).
     #[inline]
-    pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<u32> {
-        let slot = self.slots.get(first_slot(key, self.slots.len()))?;
-        key.is(slot.key).then_some(slot.op)
+    #[allow(
+        unsafe_code,
+        reason = "checking the index takes a tenth of the instructions of an op"
+    )]
+    pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<SiteOp<'_>> {
+        // SAFETY: the index is at most the mask, so it is that of one of the slots, or 0 if there are none. `first` is set
+        // whenever the vector has been replaced, and its slots are changed only through `&mut self`.
+        let slot = unsafe { self.first.add(first_slot(key, self.mask)).as_ref() };
+        key.is(slot.key).then(|| slot.op())
     }
 
-    /// The number of the site's op.
-    pub(crate) fn find(&self, key: SiteKey) -> Option<u32> {
+    /// The op of a site.
+    pub(crate) fn find(&self, key: SiteKey) -> Option<SiteOp<'_>> {
         let slot = self.slots.get(self.probe(key)?)?;
-        (slot.key.address == key.address).then_some(slot.op)
+        (slot.key.address == key.address).then(|| slot.op())
     }
 
     /// Adds a site that is not among them. It is hidden.
-    pub(crate) fn add(&mut self, key: SiteKey, op: u32) {
-        if (self.len + 1) * 4 > self.slots.len() {
-            let grown = vec![EMPTY; (self.slots.len() * 2).max(FIRST_SLOTS)];
-            for slot in std::mem::replace(&mut self.slots, grown) {
+    pub(crate) fn add(&mut self, key: SiteKey, latest: Option<Arc<Latest>>) {
+        while (self.len + 1) * 4 > self.slots.len() || self.is_taken(key) {
+            let mut grown = vec![EMPTY; (self.slots.len() * 2).max(FIRST_SLOTS)];
+            self.mask = grown.len() - 1;
+            std::mem::swap(&mut self.slots, &mut grown);
+            for slot in grown {
                 if slot.key != EMPTY.key {
                     self.place(slot);
                 }
@@ -150,19 +205,28 @@ impl Sites {
             len_and_kind,
             ..key
         };
-        self.place(Slot { key, op });
+        self.place(Slot { key, latest });
         self.len += 1;
+        self.first = NonNull::from(self.slots.as_slice()).cast();
+    }
+
+    /// True if another site has the first slot of this one, and the table may grow so that both are found at first look.
+    fn is_taken(&self, key: SiteKey) -> bool {
+        let first = self.slots.get(first_slot(key, self.mask));
+        let is_other = first.is_some_and(|slot| slot.key != EMPTY.key);
+        is_other && (self.len + 1) * MOST_SLOTS_PER_SITE > self.slots.len()
     }
 
     /// Lets a site be found at first look.
     pub(crate) fn show(&mut self, key: SiteKey) {
         if let Some(slot) = self.probe(key).and_then(|at| self.slots.get_mut(at)) {
             slot.key = key;
+            self.first = NonNull::from(self.slots.as_slice()).cast();
         }
     }
 
     /// Bytes that one more site may take, in a table that grows.
-    pub(crate) const SITE_BYTES: usize = 8 * size_of::<Slot>();
+    pub(crate) const SITE_BYTES: usize = 2 * MOST_SLOTS_PER_SITE * size_of::<Slot>();
 
     fn place(&mut self, new: Slot) {
         if let Some(slot) = self.probe(new.key).and_then(|at| self.slots.get_mut(at)) {
@@ -172,7 +236,7 @@ impl Sites {
 
     /// The slot that has this key, hidden or not, or the empty slot for it.
     fn probe(&self, key: SiteKey) -> Option<usize> {
-        let mut at = first_slot(key, self.slots.len());
+        let mut at = first_slot(key, self.mask);
         // Ends at an empty slot: most of them are.
         loop {
             let known = self.slots.get(at)?.key;
@@ -182,15 +246,19 @@ impl Sites {
             if is_it || known == EMPTY.key {
                 return Some(at);
             }
-            at = (at + 1) & (self.slots.len() - 1);
+            at = (at + 1) & self.mask;
         }
     }
 }
 
+// SAFETY: the pointer is to a slot of its own vector, or to a static that is never written.
+#[allow(unsafe_code, reason = "see above")]
+unsafe impl Send for Sites {}
+
 /// Constants are next to each other in memory, so their addresses are spread well enough.
 #[inline]
-fn first_slot(key: SiteKey, slots: usize) -> usize {
-    (key.address ^ key.origin) & slots.wrapping_sub(1)
+fn first_slot(key: SiteKey, mask: usize) -> usize {
+    (key.address ^ key.origin) & mask
 }
 
 /// `Linear::forward` for the path `net::nn::Linear<_>::forward`.
@@ -278,13 +346,14 @@ mod tests {
         let mut sites = Sites::new();
         let number = |sites: &mut Sites, site: &Site<&'static str>| {
             let key = site.key();
-            sites.find(key).unwrap_or_else(|| {
-                let op = sites.len as u32;
-                sites.add(key, op);
-                assert_eq!(sites.at_first_look(key), None, "it is hidden");
-                sites.show(key);
-                op
-            })
+            if let Some(known) = sites.find(key) {
+                return known.number();
+            }
+            let op = sites.len as u32;
+            sites.add(key, Some(Arc::new(Latest::of(op))));
+            assert!(sites.at_first_look(key).is_none(), "it is hidden");
+            sites.show(key);
+            op
         };
         let first: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
         let again: Vec<u32> = all.iter().map(|site| number(&mut sites, site)).collect();
@@ -293,7 +362,7 @@ mod tests {
         assert_eq!(sites.len, all.len() - 1);
         let found = all.iter().zip(&first).filter(|(site, number)| {
             let at_first_look = sites.at_first_look(site.key());
-            assert!(at_first_look.is_none_or(|found| found == **number));
+            assert!(at_first_look.is_none_or(|found| found.number() == **number));
             at_first_look.is_some()
         });
         assert!(found.count() > all.len() / 2);

@@ -174,6 +174,11 @@ pub(crate) fn is_recorder_in_use() -> bool {
     ThisThread::new().local().is_busy()
 }
 
+/// True if the code of a user describes tensors on the short path of this thread.
+pub(crate) fn is_describing() -> bool {
+    ThisThread::new().local().is_describing()
+}
+
 /// Attaches a thread's recorder to the session that is running now.
 #[cold]
 #[inline(never)]

@@ -2,6 +2,7 @@
 
 use super::chunk::{Chunk, MAX_ROWS, NO_PARENT, PackedRow, Steps};
 use super::clock::Clock;
+use super::current::Current;
 use super::extra_words;
 use super::log::{Shared, ThreadLog};
 use super::open_slot::OpenSlot;
@@ -9,7 +10,6 @@ use super::rows::{RawExtra, ThreadRows};
 use super::signatures::{FILTERED, REFUSED};
 use super::site::{Site, Sites};
 use super::state::{self, Running};
-use super::storage::Storage;
 use super::ticks::TickScale;
 use crate::site_name::SiteName;
 use std::collections::HashMap;
@@ -19,8 +19,7 @@ use std::sync::atomic::Ordering;
 /// The destination of a recorder's rows.
 #[derive(Debug)]
 pub(crate) struct Target {
-    chunk: Current,
-    /// True if some ops are not recorded: because of sampling, a filter, or because the steps run out.
+    /// An op may not be recorded: because of sampling, a filter, or the end of the steps.
     is_careful: bool,
     sample: u32,
     /// Shorter executions are left out.
@@ -69,7 +68,6 @@ impl Target {
 
     fn new(base: u64, shared: Arc<Shared>, log: Arc<ThreadLog>) -> Target {
         Target {
-            chunk: Current::none(shared.storage.clone()),
             is_careful: shared.sample > 1 || shared.filter.min_ns() > 0,
             min_ticks: 0,
             sample: shared.sample,
@@ -173,73 +171,66 @@ impl Target {
         is_too_short
     }
 
-    /// Appends a row if the chunk has room for it.
-    #[inline]
-    pub(crate) fn push_here(&self, row: PackedRow) -> bool {
-        self.chunk.rows.push_packed(row)
-    }
-
     /// Appends a row, or counts it if there is no room.
-    pub(crate) fn push(&mut self, [start, facts, steps]: PackedRow) {
-        if !self.chunk.rows.push_packed([start, facts, steps]) {
-            self.push_to_new_chunk(start, facts, steps);
+    pub(crate) fn push(&mut self, chunk: &mut Current, row: PackedRow) {
+        if !chunk.push(row) {
+            self.push_to_new_chunk(chunk, row);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn push_to_new_chunk(&mut self, start: u64, facts: u64, steps: u64) {
+    fn push_to_new_chunk(&mut self, chunk: &mut Current, row: PackedRow) {
         // Checked here, well before the end, to keep it off the hot path.
-        self.is_careful |= u64::from(Steps(steps).step()) > LAST_STEP / 2;
-        if self.add_chunk() {
-            self.chunk.rows.push_packed([start, facts, steps]);
-        } else {
+        self.is_careful |= u64::from(Steps(row[2]).step()) > LAST_STEP / 2;
+        if !self.add_chunk(chunk) || !chunk.push(row) {
             self.drop_row();
         }
     }
 
     /// Continues in a new chunk; false if the memory limit is reached, or the storage has no room now.
-    fn add_chunk(&mut self) -> bool {
-        if self.chunk.storage.is_some() {
-            return self.chunk.renew(self.log.uid);
+    fn add_chunk(&mut self, chunk: &mut Current) -> bool {
+        if chunk.has_storage() {
+            return chunk.renew(self.log.uid);
         }
         if self.is_full || !self.shared.room.take(Chunk::bytes(self.next_rows)) {
             self.is_full = true;
             return false;
         }
-        self.chunk.rows = Arc::new(Chunk::with_rows(self.next_rows));
-        self.log.add_chunk(self.chunk.rows.clone());
+        let rows = Arc::new(Chunk::with_rows(self.next_rows));
+        self.log.add_chunk(rows.clone());
+        chunk.replace(Some(rows));
         self.next_rows = (self.next_rows * 2).min(MAX_ROWS);
         true
     }
 
-    /// Appends a row and its extra: both, or neither if one does not fit. The extra comes first, so that no reader
-    /// finds the row without it.
-    pub(crate) fn push_with_extra(&mut self, row: PackedRow, extra: RawExtra) {
-        if self.chunk.storage.is_some() {
-            return self.push_into_storage(row, &extra);
+    /// Appends a row and its extra: both, or neither if one does not fit. The extra comes first, so that no reader finds the
+    /// row without it.
+    pub(crate) fn push_with_extra(&mut self, chunk: &mut Current, row: PackedRow, extra: RawExtra) {
+        if chunk.has_storage() {
+            return self.push_into_storage(chunk, row, &extra);
         }
-        let has_room = (!self.chunk.rows.is_full() || self.add_chunk())
-            && self.shared.room.take(extra.bytes());
+        let has_room =
+            (!chunk.is_full() || self.add_chunk(chunk)) && self.shared.room.take(extra.bytes());
         if has_room {
             self.log.add_extra(extra);
-            self.push(row);
+            self.push(chunk, row);
         } else {
             self.drop_row();
         }
     }
 
-    /// [`push_with_extra`](Self::push_with_extra) for a storage in which an extra is in the chunk of its row.
-    fn push_into_storage(&mut self, row: PackedRow, extra: &RawExtra) {
-        if self.chunk.rows.is_full() && !self.add_chunk() {
+    /// The same if extras are in the chunk of their row.
+    fn push_into_storage(&mut self, chunk: &mut Current, row: PackedRow, extra: &RawExtra) {
+        if chunk.is_full() && !self.add_chunk(chunk) {
             return self.drop_row();
         }
-        let words = extra_words::encode(extra, self.chunk.rows.extra_capacity());
+        let words = extra_words::encode(extra, chunk.extra_capacity());
         // Tries the rest of this chunk first, then a new one.
-        let has_room = self.chunk.rows.push_extra(&words)
-            || (self.add_chunk() && self.chunk.rows.push_extra(&words));
+        let has_room =
+            chunk.push_extra(&words) || (self.add_chunk(chunk) && chunk.push_extra(&words));
         if has_room {
-            self.push(row);
+            self.push(chunk, row);
         } else {
             self.drop_row();
         }
@@ -276,49 +267,6 @@ impl Target {
             scale: clock.scale(self.base),
             dropped: self.log.dropped.load(Ordering::Relaxed),
         }
-    }
-}
-
-/// The chunk that a thread appends to, which goes back to its storage when it is full or the thread is done.
-#[derive(Debug)]
-struct Current {
-    rows: Arc<Chunk>,
-    storage: Option<Arc<dyn Storage>>,
-}
-
-impl Current {
-    /// A chunk without room for rows, so the first op requests a real one.
-    fn none(storage: Option<Arc<dyn Storage>>) -> Current {
-        Current {
-            rows: Arc::new(Chunk::with_rows(0)),
-            storage,
-        }
-    }
-
-    fn renew(&mut self, log: u32) -> bool {
-        self.seal();
-        let chunk = self.storage.as_ref().and_then(|storage| storage.chunk(log));
-        let has_room = chunk.is_some();
-        if let Some(chunk) = chunk {
-            self.rows = Arc::new(chunk);
-        }
-        has_room
-    }
-
-    /// Returns the chunk to the storage; another thread may then use its block.
-    fn seal(&mut self) {
-        if let Some(storage) = &self.storage
-            && self.rows.is_in_region()
-        {
-            let rows = std::mem::replace(&mut self.rows, Arc::new(Chunk::with_rows(0)));
-            storage.seal(&rows);
-        }
-    }
-}
-
-impl Drop for Current {
-    fn drop(&mut self) {
-        self.seal();
     }
 }
 

@@ -84,7 +84,10 @@ impl Default for SessionBuilder {
 
 impl SessionBuilder {
     /// The most bytes that recorded ops may take, over all threads: their rows, shapes, names and metadata. 1 GiB if
-    /// not set, enough for about 40 million ops. Ops beyond the limit are dropped and counted in the trace's `dropped`.
+    /// not set, enough for about 40 million ops. Past it, ops are dropped and counted in the trace's `dropped`.
+    ///
+    /// The system gives memory for rows in regions of 2 MiB, which all threads and sessions of the process share, so the
+    /// process may hold up to 2 MiB more.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
         self

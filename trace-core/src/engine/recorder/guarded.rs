@@ -9,22 +9,14 @@ use super::open_ops::OpId;
 use super::{OpenedBy, Recorder, Unusual, take_extra};
 use crate::describe::Describe;
 use crate::engine::chunk::{LONG_DURATION, Steps};
+use crate::engine::expected_words::At;
+use crate::engine::labels::LabelNumber;
 use crate::engine::local::Local;
 use crate::engine::rows::RawPause;
-use crate::engine::signatures::{Expected, FILTERED, Latest};
-use crate::engine::sink::NOWHERE;
-use crate::engine::site::{KindCode, Site, SiteKey, Sites};
+use crate::engine::site::{KindCode, Site, SiteKey, SiteOp};
 use crate::engine::state;
 use crate::site_name::SiteName;
 use crate::{Outcome, PauseKind};
-
-/// The result of looking up a site on the short path.
-enum Look {
-    Known(Latest),
-    /// The session's filter leaves the op out.
-    LeftOut,
-    Unknown,
-}
 
 /// Begins an op that a guard will end; 0 if it is not recorded. `state` is the value of `STATE`.
 #[allow(
@@ -37,36 +29,52 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
     local: &Local,
     site: Site<N>,
     state: u32,
-    inputs: D,
+    mut inputs: D,
 ) -> OpId {
     if !local.is_open_for(state) {
         return begin_long(local, site.name, site.kind, inputs);
     }
-    if D::HAS_LABEL {
-        let begin = |recorder: &mut Recorder| recorder.begin_labelled(site, inputs);
-        return local.with(begin).flatten().unwrap_or(0);
-    }
-    // SAFETY: the recorder is open, so it is not busy. `look` runs nothing but its own code.
-    let latest = match unsafe { local.peek() }.look(site.key()) {
-        Look::Known(latest) => latest,
-        Look::LeftOut => return 0,
-        Look::Unknown => return begin_long(local, site.name, site.kind, inputs),
+    let op = if D::HAS_LABEL {
+        // SAFETY: the recorder is open, so it is not busy. No phase depends on the labels that are known.
+        let label = unsafe { local.describing(false) }
+            .recorder
+            .label_of(&mut inputs);
+        let Some(label) = label else {
+            return 0;
+        };
+        // SAFETY: the recorder is no longer busy. `look_labelled` runs nothing but its own code.
+        match unsafe { local.peek() }.look_labelled(label, site.key()) {
+            Some(op) => op,
+            None => return begin_labelled(local, site.name, site.kind, label, inputs),
+        }
+    } else {
+        // SAFETY: the recorder is open, so it is not busy. `look` runs nothing but its own code.
+        match unsafe { local.peek() }.look(site.key()) {
+            Some(op) => op,
+            None => return begin_long(local, site.name, site.kind, inputs),
+        }
     };
-    let (mut at, mut expected) = (latest.at, latest.expected);
+    let SiteOp::Recorded(latest) = op else {
+        return 0;
+    };
+    let mut at = latest.at();
     if !D::IS_NOTHING {
-        // SAFETY: the recorder is not busy, and the reference above is not used any more.
-        at = unsafe { local.sink() }
+        // SAFETY: the recorder is not busy, and the references above are not used any more. No phase depends on the sink.
+        at = unsafe { local.describing(inputs.can_panic()) }
+            .recorder
             .sink
-            .describe_inputs(latest.at, inputs);
-        if at == NOWHERE {
+            .describe_inputs(at, inputs);
+        if at.is_nowhere() {
             return open_described(local);
         }
-        expected = expected.after(at - latest.at);
     }
-    // SAFETY: the recorder is no longer busy. `open_known` runs nothing but its own code.
-    match unsafe { local.peek() }.open_known(at, expected) {
+    // SAFETY: the recorder is no longer busy. The methods run nothing but their own code.
+    let recorder = unsafe { local.peek() };
+    match recorder.open_known(at) {
+        // A call at the end of the function, so that no register is saved for it.
+        Some(id) if recorder.open.is_published() => recorder.publish_known(id, at),
         Some(id) => id,
-        None => open_known_long(local, at, expected),
+        None => open_known_long(local, at),
     }
 }
 
@@ -83,22 +91,26 @@ pub(crate) fn end<D: Describe>(local: &Local, id: OpId, outputs: D) {
     }
     // SAFETY: the recorder is not busy. Nothing but its own code runs up to the last use of `recorder` and `op`.
     let recorder = unsafe { local.peek() };
-    let Some((op, around)) = recorder.open.innermost_with(id) else {
+    let op = recorder.open.innermost();
+    if !op.is_usual_with(id) {
         return end_long(local, id, outputs);
-    };
-    let end = recorder.clock.now_shared();
-    let (start, steps) = (op.start.get(), Steps::new(op.step(), around.step()));
-    let (from, mut expected) = (op.at.get(), op.expected.get());
-    let mut at = from;
-    if !D::IS_NOTHING {
-        // SAFETY: the recorder is not busy, and the references above are not used any more.
-        at = unsafe { local.sink() }.sink.describe_outputs(from, outputs);
-        expected = expected.after(at.wrapping_sub(from));
     }
-    // SAFETY: the recorder is no longer busy. `close_known` runs nothing but its own code. The op is still the
-    // innermost: ops do not begin and end while the recorder is busy.
-    if !unsafe { local.peek() }.close_known(start, steps, expected, end) {
-        close_described(local, id, at, end);
+    let mut end = recorder.clock.now_shared();
+    let mut at = op.at();
+    if !D::IS_NOTHING {
+        recorder.end.set(end);
+        // SAFETY: the recorder is not busy, and the references above are not used any more. No phase depends on the sink.
+        at = unsafe { local.describing(outputs.can_panic()) }
+            .recorder
+            .sink
+            .describe_outputs(at, outputs);
+        // SAFETY: the recorder is no longer busy, and nothing else runs before the end of the statement.
+        end = unsafe { local.peek() }.end.get();
+    }
+    // SAFETY: the recorder is no longer busy. `close_known` runs nothing but its own code. The op is still the innermost:
+    // ops do not begin and end while the recorder is busy. Its place is in the signatures of this recorder.
+    if !unsafe { local.peek().close_known(at, end) } {
+        close_described(local, at, end);
     }
 }
 
@@ -109,6 +121,24 @@ fn begin_long<N: SiteName, D: Describe>(local: &Local, name: N, kind: KindCode, 
     state::with_joined(local, |recorder| recorder.begin_guarded(site, inputs)).unwrap_or(0)
 }
 
+/// Begins an op whose label is known, and which has no latest signature with it.
+#[cold]
+#[inline(never)]
+fn begin_labelled<N: SiteName, D: Describe>(
+    local: &Local,
+    name: N,
+    kind: KindCode,
+    label: LabelNumber,
+    inputs: D,
+) -> OpId {
+    let site = Site { name, kind };
+    let begin = |recorder: &mut Recorder| {
+        recorder.begin_words(site, label, inputs)?;
+        Some(recorder.open_guarded())
+    };
+    local.with(begin).flatten().unwrap_or(0)
+}
+
 #[cold]
 #[inline(never)]
 fn open_described(local: &Local) -> OpId {
@@ -117,12 +147,13 @@ fn open_described(local: &Local) -> OpId {
 
 #[cold]
 #[inline(never)]
-fn open_known_long(local: &Local, at: usize, expected: Expected) -> OpId {
+fn open_known_long(local: &Local, at: At) -> OpId {
     let open = |recorder: &mut Recorder| {
         recorder.open.grow();
-        recorder.open_known(at, expected).unwrap_or(0)
+        let id = recorder.open_known(at)?;
+        Some(recorder.publish_known(id, at))
     };
-    local.with(open).unwrap_or(0)
+    local.with(open).flatten().unwrap_or(0)
 }
 
 #[cold]
@@ -131,11 +162,11 @@ fn end_long<D: Describe>(local: &Local, id: OpId, outputs: D) {
     local.with(|recorder| recorder.end_guarded(id, outputs));
 }
 
-/// Ends an op whose outputs have been described up to `at`.
+/// Ends the innermost op, whose outputs have been described up to `at`.
 #[cold]
 #[inline(never)]
-fn close_described(local: &Local, id: OpId, at: usize, end: u64) {
-    local.with(|recorder| recorder.close_described(id, at, end));
+fn close_described(local: &Local, at: At, end: u64) {
+    local.with(|recorder| recorder.close_described(at, end));
 }
 
 /// Marks the time from now to the end of an op as waiting for a device.
@@ -150,50 +181,68 @@ pub(crate) fn abandon(local: &Local, id: OpId, outcome: Outcome) {
 
 /// The short path: nothing here runs code of the user, and only cells change.
 impl Recorder {
+    /// The op of a site, if it is known.
     #[inline]
-    fn look(&self, key: SiteKey) -> Look {
-        self.look_among(&self.sites, key)
+    fn look(&self, key: SiteKey) -> Option<SiteOp<'_>> {
+        self.sites.at_first_look(key)
     }
 
+    /// The same with a label.
     #[inline]
-    fn look_among(&self, sites: &Sites, key: SiteKey) -> Look {
-        let Some(op) = sites.at_first_look(key) else {
-            return Look::Unknown;
-        };
-        match self.sink.latest_of(op) {
-            Some(latest) => Look::Known(latest),
-            None if op == FILTERED => Look::LeftOut,
-            None => Look::Unknown,
+    fn look_labelled(&self, label: LabelNumber, key: SiteKey) -> Option<SiteOp<'_>> {
+        if label == self.label {
+            return self.look(key);
         }
+        self.labels.known_sites(label)?.at_first_look(key)
     }
 
     /// Opens an op whose inputs are as expected, if there is a place for it. The start is stamped last: describing a
     /// large tensor is our cost, not the op's.
     #[inline]
-    fn open_known(&self, at: usize, expected: Expected) -> Option<OpId> {
-        let (op, index) = self.open.next()?;
+    #[allow(unsafe_code, reason = "see `At`")]
+    fn open_known(&self, at: At) -> Option<OpId> {
         let id = self.next_id.get();
+        let op = self.open.open(id, at)?;
         self.next_id.set(id + 1);
-        op.at.set(at);
-        op.expected.set(expected);
-        self.open.open((op, index), id);
-        op.start.set(self.clock.now_shared());
-        self.open.publish(expected.signature());
+        op.set_start(self.clock.now_shared());
         Some(id)
     }
 
+    /// Publishes the innermost op, which [`open_known`](Self::open_known) opened, and returns its id.
+    #[inline(never)]
+    #[allow(unsafe_code, reason = "see `At`")]
+    fn publish_known(&self, id: OpId, at: At) -> OpId {
+        // SAFETY: the place is in the signatures of this recorder.
+        self.open.publish(unsafe { at.signature() });
+        id
+    }
+
     /// Appends the row of the innermost op if its outputs are as expected and there is room for it.
+    ///
+    /// # Safety
+    ///
+    /// An op is open, and the place is in the signatures of this recorder.
     #[inline]
-    fn close_known(&self, start: u64, steps: Steps, expected: Expected, end: u64) -> bool {
-        // If the clock went back, the op also takes the long path.
+    #[allow(unsafe_code, reason = "see above")]
+    unsafe fn close_known(&self, at: At, end: u64) -> bool {
+        // SAFETY: the caller's.
+        let (op, around) = unsafe { self.open.innermost_two() };
+        let start = op.start();
         let duration = end.wrapping_sub(start);
-        let (Some(facts), Some(target)) = (expected.facts(duration), &self.target) else {
-            return false;
-        };
-        if duration >= LONG_DURATION || !target.push_here([start, facts, steps.0]) {
+        // If the clock went back, the op also takes the long path.
+        if duration >= LONG_DURATION {
             return false;
         }
-        self.open.pop();
+        // SAFETY: the caller's.
+        let Some(facts) = (unsafe { at.facts(duration) }) else {
+            return false;
+        };
+        let steps = Steps::new(op.step(), around.step());
+        if !self.chunk.push([start, facts, steps.0]) {
+            return false;
+        }
+        // SAFETY: the caller's.
+        unsafe { self.open.pop_known() };
         true
     }
 }
@@ -208,38 +257,6 @@ impl Recorder {
         let label = self.label_of(&mut inputs)?;
         self.begin_words(site, label, inputs)?;
         Some(self.open_guarded())
-    }
-
-    /// Begins an op that has the option `label`, on a recorder whose ops may take the short path.
-    #[inline]
-    fn begin_labelled(
-        &mut self,
-        site: Site<impl SiteName>,
-        mut inputs: impl Describe,
-    ) -> Option<OpId> {
-        let label = self.label_of(&mut inputs)?;
-        let sites = if label == self.label {
-            Some(&self.sites)
-        } else {
-            self.labels.known_sites(label)
-        };
-        let latest = match sites.map(|sites| self.look_among(sites, site.key())) {
-            Some(Look::Known(latest)) => latest,
-            Some(Look::LeftOut) => return None,
-            Some(Look::Unknown) | None => {
-                self.begin_words(site, label, inputs)?;
-                return Some(self.open_guarded());
-            }
-        };
-        let at = self.sink.describe_inputs(latest.at, inputs);
-        if at == NOWHERE {
-            return Some(self.open_guarded());
-        }
-        let expected = latest.expected.after(at - latest.at);
-        if self.open.next().is_none() {
-            self.open.grow();
-        }
-        self.open_known(at, expected)
     }
 
     /// Opens an op whose inputs have been described.
@@ -283,7 +300,7 @@ impl Recorder {
         let mut extra = take_extra(&mut self.extras, op.step());
         extra.pauses.get_or_insert_default().0.push(RawPause {
             kind: PauseKind::Sync,
-            from: now.saturating_sub(op.start.get()),
+            from: now.saturating_sub(op.start()),
             until: u64::MAX,
         });
         self.extras.push(extra);
@@ -300,13 +317,11 @@ impl Recorder {
         }
     }
 
-    fn close_described(&mut self, id: OpId, at: usize, end: u64) {
-        if let Some(index) = self.open.find(id) {
-            if at != NOWHERE {
-                self.sink.at_known(at);
-            }
-            self.close(index, end, Outcome::Ok);
+    fn close_described(&mut self, at: At, end: u64) {
+        if !at.is_nowhere() {
+            self.sink.at_known(at);
         }
+        self.close(self.open.len(), end, Outcome::Ok);
     }
 
     /// Ends the ops that code began by hand inside an op, and returns the place of the op.

@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     next_id: OpId,
-    depth: u32,
+    innermost: usize,
 }
 
 impl Mark {
     /// The mark of no recorder.
     pub(crate) const NEVER: Mark = Mark {
         next_id: OpId::MAX,
-        depth: u32::MAX,
+        innermost: 0,
     };
 }
 
@@ -24,7 +24,7 @@ impl Recorder {
     pub(crate) fn mark(&self) -> Mark {
         Mark {
             next_id: self.next_id.get(),
-            depth: self.open.depth(),
+            innermost: self.open.place(),
         }
     }
 
@@ -61,7 +61,7 @@ impl Recorder {
         let entered = if op.is_op() {
             Entered::Op(self.sink.number_of_inputs(words, target.shared()))
         } else {
-            Entered::Adopted(op.at.get() as u16)
+            Entered::Adopted(op.start() as u16)
         };
         // The op then ends on the long path, which also ends charging memory to it.
         op.make_unusual();

@@ -18,14 +18,16 @@ use crate::Outcome;
 use crate::describe::Describe;
 use crate::engine::chunk::{LONG_DURATION, NO_PARENT, Steps, facts, facts_with_extra};
 use crate::engine::clock::Clock;
+use crate::engine::current::Current;
+use crate::engine::expected_words::At;
 use crate::engine::failures::is_failure;
 use crate::engine::labels::{LabelNumber, Labels, NO_LABEL};
 use crate::engine::local::CLOSED;
 use crate::engine::log::Shared;
 use crate::engine::rows::{OpRef, RawExtra};
 use crate::engine::signatures::{FILTERED, REFUSED};
-use crate::engine::sink::{NOWHERE, OpWords, TensorSink};
-use crate::engine::site::{Site, Sites};
+use crate::engine::sink::{OpWords, TensorSink};
+use crate::engine::site::{Site, SiteOp, Sites};
 use crate::engine::state;
 use crate::engine::target::{Recorded, Target};
 use crate::site_name::SiteName;
@@ -53,6 +55,10 @@ pub struct Recorder {
     /// The op of another thread or task that is the parent of this thread's outermost ops.
     link: Option<OpRef>,
     clock: Clock,
+    /// The end of the op whose outputs are described now. In memory: a register would have to be saved for it.
+    end: Cell<u64>,
+    /// The chunk that rows are appended to.
+    chunk: Current,
     target: Option<Box<Target>>,
     /// The sites of the label scope that the thread is in.
     sites: Sites,
@@ -113,6 +119,8 @@ impl Recorder {
             suspended: Vec::new(),
             link: None,
             clock: Clock::stopped(),
+            end: Cell::new(0),
+            chunk: Current::none(),
             target: None,
             sites: Sites::new(),
             labels: Labels::new(),
@@ -133,6 +141,7 @@ impl Recorder {
             self.clock = running.clock.clone();
             let target = Box::new(Target::of_session(running));
             self.open.publish_in(target.open_slot());
+            self.chunk = Current::of(target.shared().storage.clone());
             self.target = Some(target);
             self.next_id = first_id();
         }
@@ -260,8 +269,8 @@ impl Recorder {
             .as_ref()
             .and_then(|sites| sites.at_first_look(site.key()));
         let op = match known {
-            Some(op) => op,
-            None => number_of_site(sites, target, &self.sink, (site, path)),
+            Some(op) => op.number(),
+            None => number_of_site(sites, target, &mut self.sink, (site, path)),
         };
         if op == FILTERED || (target.is_careful() && target.leaves_out(op, next_step)) {
             return None;
@@ -283,7 +292,7 @@ impl Recorder {
         }
         let words = self.sink.op_words();
         let is_usual =
-            opened_by == OpenedBy::Guard && words.at != NOWHERE && !has_extra && self.is_plain();
+            opened_by == OpenedBy::Guard && !words.at.is_nowhere() && !has_extra && self.is_plain();
         if !is_usual {
             self.unusual.push(Unusual {
                 id,
@@ -294,11 +303,9 @@ impl Recorder {
             });
         }
         let signature = self.signature_of_inputs();
-        let (expected, start) = (self.sink.expected(words), self.clock.now());
-        self.put_open(id, |op| {
-            op.at.set(words.at);
-            op.expected.set(expected);
-            op.start.set(start);
+        let start = self.clock.now();
+        self.put_open(id, words.at, |op| {
+            op.set_start(start);
             if !is_usual {
                 op.make_unusual();
             }
@@ -316,12 +323,11 @@ impl Recorder {
             .number_of_inputs(self.sink.op_words(), target.shared())
     }
 
-    fn put_open(&mut self, id: OpId, set: impl FnOnce(&OpenOp)) {
-        if self.open.next().is_none() {
+    fn put_open(&mut self, id: OpId, at: At, set: impl FnOnce(&OpenOp)) {
+        if self.open.is_full() {
             self.open.grow();
         }
-        if let Some((op, index)) = self.open.next() {
-            self.open.open((op, index), id);
+        if let Some(op) = self.open.open(id, at) {
             set(op);
         }
     }
@@ -338,11 +344,11 @@ impl Recorder {
     /// The words of an open op that have been described so far.
     fn words_of(&self, index: usize) -> OpWords {
         let Some(op) = self.open.get(index) else {
-            return OpWords::known(NOWHERE, 0);
+            return OpWords::known(At::NOWHERE, 0);
         };
         let unusual = self.unusual.iter().rfind(|unusual| unusual.id == op.id());
         unusual.map_or_else(
-            || OpWords::known(op.at.get(), self.words_below(op.step())),
+            || OpWords::known(op.at(), self.words_below(op.step())),
             |unusual| unusual.words,
         )
     }
@@ -374,10 +380,7 @@ impl Recorder {
             return;
         };
         let id = op.id();
-        let (start, steps) = (
-            op.start.get(),
-            Steps::new(op.step(), self.open.step(index - 1)),
-        );
+        let (start, steps) = (op.start(), Steps::new(op.step(), self.open.step(index - 1)));
         let unusual = self.unusual.iter().rposition(|unusual| unusual.id == id);
         let has_extra = unusual.is_some_and(|at| self.unusual[at].has_extra);
         self.append(Ending {
@@ -410,7 +413,7 @@ impl Recorder {
             op.make_unusual();
             self.unusual.push(Unusual {
                 id: op.id(),
-                words: OpWords::known(NOWHERE, 0),
+                words: OpWords::known(At::NOWHERE, 0),
                 has_extra: false,
                 opened_by: OpenedBy::Guard,
                 has_ended: true,
@@ -463,10 +466,10 @@ impl Recorder {
                     .take_from(&mut extra.meta, signature, &shared.signatures);
             }
             let facts = facts_with_extra(duration, signature, outcome);
-            target.push_with_extra([op.start, facts, op.steps.0], extra);
+            target.push_with_extra(&mut self.chunk, [op.start, facts, op.steps.0], extra);
         } else {
             let facts = facts(duration, signature, outcome);
-            target.push([op.start, facts, op.steps.0]);
+            target.push(&mut self.chunk, [op.start, facts, op.steps.0]);
         }
     }
 
@@ -497,21 +500,23 @@ fn first_id() -> Cell<OpId> {
 fn number_of_site(
     sites: Option<&mut Sites>,
     target: &Target,
-    sink: &TensorSink,
+    sink: &mut TensorSink,
     (site, label): (Site<impl SiteName>, &str),
 ) -> u32 {
     let Some(sites) = sites else {
         return REFUSED;
     };
     let key = site.key();
-    let op = sites.find(key).unwrap_or_else(|| {
+    let known = sites.find(key).map(SiteOp::number);
+    let op = known.unwrap_or_else(|| {
         let op = target.number_of_site(site, label);
         if op != REFUSED {
-            sites.add(key, op);
+            let latest = (op != FILTERED).then(|| sink.latest_of(op).clone());
+            sites.add(key, latest);
         }
         op
     });
-    if op == FILTERED || sink.latest_of(op).is_some_and(|latest| latest.at != 0) {
+    if op == FILTERED || (op != REFUSED && !sink.latest_of(op).at().is_nowhere()) {
         sites.show(key);
     }
     op

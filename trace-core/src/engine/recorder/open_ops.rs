@@ -1,9 +1,15 @@
 //! The ops of a thread that are open, the innermost last.
+//!
+//! Every op looks at the innermost one, so that is a pointer: an index would be checked and multiplied each time. `unsafe`
+//! is needed to read through it. The proof: `first` and `last` are the ends of `ops`, which changes only in
+//! [`grow`](OpenOps::grow), or both point to [`NO_OPS`]; and `innermost` is always one of the elements from `first` to `last`.
 
 use crate::engine::chunk::{NO_PARENT, Steps};
+use crate::engine::expected_words::{At, AtCell};
 use crate::engine::open_slot::OpenSlot;
-use crate::engine::signatures::Expected;
 use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Identifies an op of a recorder, and the recording that it began in: generation (31 bits) and step (32 bits). Never
 /// 0.
@@ -17,29 +23,66 @@ const FIRST_LEVELS: usize = 32;
 
 /// One op that is open.
 ///
-/// This is everything that is stored of an op between its begin and its end, in memory of the thread.
-#[derive(Debug, Clone, Default)]
+/// This is everything that is stored of an op between its begin and its end, in memory of the thread. Only that thread uses
+/// it; the fields are atomics so that [`NO_OPS`] can be a static.
+#[derive(Debug)]
 pub(crate) struct OpenOp {
     /// Perhaps with [`UNUSUAL`].
-    id: Cell<OpId>,
-    /// Ticks.
-    pub(crate) start: Cell<u64>,
-    /// Index of the next word in the known signatures that the op's outputs are compared with.
-    pub(crate) at: Cell<usize>,
-    /// The signature that the op will have if its outputs are as expected.
-    pub(crate) expected: Cell<Expected>,
+    id: AtomicU64,
+    /// Ticks. For a link, the heap context of the op that it is to.
+    start: AtomicU64,
+    /// The place of the next word that the op's outputs are compared with.
+    at: AtCell,
 }
 
+/// The open ops of a recorder that has no memory for them. Never written.
+static NO_OPS: OpenOp = OpenOp::outside();
+
 impl OpenOp {
+    /// The time outside all ops, in place of an op.
+    const fn outside() -> OpenOp {
+        OpenOp {
+            id: AtomicU64::new(NO_PARENT as u64),
+            start: AtomicU64::new(0),
+            at: AtCell::nowhere(),
+        }
+    }
+
     #[inline]
     pub(crate) fn id(&self) -> OpId {
-        self.id.get() & !UNUSUAL
+        self.id.load(Relaxed) & !UNUSUAL
     }
 
     /// Position among the ops of the thread.
     #[inline]
     pub(crate) fn step(&self) -> u32 {
-        self.id.get() as u32
+        self.id.load(Relaxed) as u32
+    }
+
+    /// True if it has this id and ends on the short path.
+    #[inline]
+    pub(crate) fn is_usual_with(&self, id: OpId) -> bool {
+        self.id.load(Relaxed) == id
+    }
+
+    #[inline]
+    pub(crate) fn start(&self) -> u64 {
+        self.start.load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set_start(&self, start: u64) {
+        self.start.store(start, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn at(&self) -> At {
+        self.at.get()
+    }
+
+    #[inline]
+    pub(crate) fn set_at(&self, at: At) {
+        self.at.set(at);
     }
 
     /// True for an op of this thread, false for the link to an op of another thread or task.
@@ -48,62 +91,104 @@ impl OpenOp {
     }
 
     pub(crate) fn is_unusual(&self) -> bool {
-        self.id.get() & UNUSUAL != 0
+        self.id.load(Relaxed) & UNUSUAL != 0
     }
 
     pub(crate) fn make_unusual(&self) {
-        self.id.set(self.id.get() | UNUSUAL);
+        self.id.store(self.id.load(Relaxed) | UNUSUAL, Relaxed);
     }
 }
 
 /// The open ops. The first element is not an op: it represents the time outside all ops.
 #[derive(Debug)]
 pub(crate) struct OpenOps {
-    /// Index of the innermost op. With 32 bits, adding to it cannot overflow an index: one comparison is enough.
-    innermost: Cell<u32>,
+    innermost: Cell<NonNull<OpenOp>>,
+    first: NonNull<OpenOp>,
+    last: NonNull<OpenOp>,
     ops: Vec<OpenOp>,
     /// The slot in which they are published, if the recording is in a file.
     slot: Option<OpenSlot>,
 }
 
 impl OpenOps {
+    #[allow(unsafe_code, reason = "see below")]
     pub(crate) const fn new() -> OpenOps {
+        // SAFETY: the address of a static is not null.
+        let no_ops = unsafe { NonNull::new_unchecked((&raw const NO_OPS).cast_mut()) };
         OpenOps {
-            innermost: Cell::new(0),
+            innermost: Cell::new(no_ops),
+            first: no_ops,
+            last: no_ops,
             ops: Vec::new(),
             slot: None,
         }
     }
 
-    /// The place for one more op, if there is one, and its index.
+    /// The innermost op, or the first element.
     #[inline]
-    pub(crate) fn next(&self) -> Option<(&OpenOp, u32)> {
-        let index = self.innermost.get().wrapping_add(1);
-        Some((self.ops.get(index as usize)?, index))
+    #[allow(unsafe_code, reason = "see the module")]
+    pub(crate) fn innermost(&self) -> &OpenOp {
+        // SAFETY: `innermost` points to an element, which is not freed while `self` is borrowed.
+        unsafe { self.innermost.get().as_ref() }
     }
 
-    /// Opens the op that [`next`](Self::next) returned. The caller has set its other fields.
+    /// Opens an op, if there is a place for it. Its start is set next.
     #[inline]
-    pub(crate) fn open(&self, (op, index): (&OpenOp, u32), id: OpId) {
-        op.id.set(id);
-        self.innermost.set(index);
+    #[allow(unsafe_code, reason = "see the module")]
+    pub(crate) fn open(&self, id: OpId, at: At) -> Option<&OpenOp> {
+        let innermost = self.innermost.get();
+        if innermost == self.last {
+            return None;
+        }
+        // SAFETY: it is not the last element, so there is one after it.
+        self.innermost.set(unsafe { innermost.add(1) });
+        let op = self.innermost();
+        op.id.store(id, Relaxed);
+        op.set_at(at);
+        Some(op)
     }
 
-    /// The innermost op and the one around it, if the innermost has this id and ends on the short path.
+    /// The innermost op, and the one around it or the first element.
+    ///
+    /// # Safety
+    ///
+    /// An op is open.
     #[inline]
-    pub(crate) fn innermost_with(&self, id: OpId) -> Option<(&OpenOp, &OpenOp)> {
-        let around = self.innermost.get().wrapping_sub(1) as usize;
-        let [around, op] = self.ops.get(around..around + 2)?.first_chunk()?;
-        (op.id.get() == id).then_some((op, around))
+    #[allow(unsafe_code, reason = "see the module")]
+    pub(crate) unsafe fn innermost_two(&self) -> (&OpenOp, &OpenOp) {
+        let innermost = self.innermost.get();
+        // SAFETY: `innermost` is not the first element, so there is one before it.
+        unsafe { (innermost.as_ref(), innermost.sub(1).as_ref()) }
     }
 
-    /// Removes the innermost op, which exists.
+    /// Removes the innermost op.
+    ///
+    /// # Safety
+    ///
+    /// An op is open.
     #[inline]
+    #[allow(unsafe_code, reason = "see the module")]
+    pub(crate) unsafe fn pop_known(&self) {
+        // SAFETY: `innermost` is not the first element, so there is one before it.
+        self.innermost.set(unsafe { self.innermost.get().sub(1) });
+        self.publish_depth();
+    }
+
+    /// Removes the innermost op, if there is one.
+    #[allow(unsafe_code, reason = "see the module")]
     pub(crate) fn pop(&self) {
-        let innermost = self.innermost.get().wrapping_sub(1);
-        self.innermost.set(innermost);
+        let innermost = self.innermost.get();
+        if innermost != self.first {
+            // SAFETY: it is not the first element, so there is one before it.
+            self.innermost.set(unsafe { innermost.sub(1) });
+        }
+        self.publish_depth();
+    }
+
+    #[inline]
+    fn publish_depth(&self) {
         if let Some(slot) = &self.slot {
-            slot.set_depth(innermost);
+            slot.set_depth(self.len() as u32);
         }
     }
 
@@ -118,42 +203,53 @@ impl OpenOps {
     /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, at the bits that it has
     /// in a row.
     #[inline]
+    #[allow(unsafe_code, reason = "see the module")]
     pub(crate) fn publish(&self, signature: u64) {
-        if let Some(slot) = &self.slot {
-            self.publish_to(slot, signature);
+        if let Some(slot) = &self.slot
+            && self.innermost.get() != self.first
+        {
+            // SAFETY: the innermost element is not the first one.
+            let (op, around) = unsafe { self.innermost_two() };
+            if op.is_op() {
+                let steps = Steps::new(op.step(), around.step());
+                slot.open(self.len() as u32, op.start(), signature, steps);
+            }
         }
     }
 
-    #[inline]
-    fn publish_to(&self, slot: &OpenSlot, signature: u64) {
-        let depth = self.innermost.get();
-        let around = (depth as usize).wrapping_sub(1);
-        if let Some([around, op]) = self.ops.get(around..around + 2)
-            && op.is_op()
-        {
-            let steps = Steps::new(op.step(), around.step());
-            slot.open(depth, op.start.get(), signature, steps);
-        }
+    /// True if there is no place for one more op.
+    pub(crate) fn is_full(&self) -> bool {
+        self.innermost.get() == self.last
     }
 
     /// Makes a place for one more op.
     #[cold]
+    #[allow(unsafe_code, reason = "see the module")]
     pub(crate) fn grow(&mut self) {
+        let len = self.len();
         let levels = (self.ops.len() * 2).max(FIRST_LEVELS);
-        self.ops.resize(levels, OpenOp::default());
-        self.ops[0].id.set(u64::from(NO_PARENT));
+        self.ops.resize_with(levels, OpenOp::outside);
+        let first = NonNull::from(self.ops.as_mut_slice()).cast::<OpenOp>();
+        // SAFETY: there are more levels than open ops.
+        unsafe {
+            self.innermost.set(first.add(len));
+            self.first = first;
+            self.last = first.add(levels - 1);
+        }
     }
 
-    /// The index of the innermost op.
+    /// A number that differs between the open ops.
     #[cfg(feature = "alloc")]
     #[inline]
-    pub(crate) fn depth(&self) -> u32 {
-        self.innermost.get()
+    pub(crate) fn place(&self) -> usize {
+        self.innermost.get().addr().get()
     }
 
     /// Number of open ops.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.innermost.get() as usize
+        let bytes = self.innermost.get().addr().get() - self.first.addr().get();
+        bytes / size_of::<OpenOp>()
     }
 
     /// The op at an index: the number of ops that were open after it began. Index 0 is not an op.
@@ -170,10 +266,14 @@ impl OpenOps {
 
     /// The step of the innermost op, or [`NO_PARENT`].
     pub(crate) fn innermost_step(&self) -> u32 {
-        self.step(self.len())
+        self.innermost().step()
     }
 
     pub(crate) fn step(&self, index: usize) -> u32 {
         self.ops.get(index).map_or(NO_PARENT, OpenOp::step)
     }
 }
+
+// SAFETY: the pointers are to elements of its own vector, or to a static of atomics.
+#[allow(unsafe_code, reason = "see above")]
+unsafe impl Send for OpenOps {}

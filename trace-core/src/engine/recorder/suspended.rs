@@ -26,7 +26,7 @@ impl Recorder {
             let inner = self.open.len();
             let words = self.words_of(inner);
             if let Some(op) = self.open.get(inner) {
-                let (id, start) = (op.id(), op.start.get());
+                let (id, start) = (op.id(), op.start());
                 let steps = Steps::new(op.step(), self.open.step(inner - 1));
                 let at = self.unusual.iter().rposition(|unusual| unusual.id == id);
                 let unusual = at.map(|at| self.unusual.remove(at));

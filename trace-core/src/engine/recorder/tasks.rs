@@ -4,6 +4,7 @@ use super::{Ending, Recorder};
 use crate::Outcome;
 use crate::describe::Describe;
 use crate::engine::chunk::{NO_PARENT, Steps};
+use crate::engine::expected_words::At;
 use crate::engine::labels::LabelNumber;
 use crate::engine::rows::{Meta, OpRef, RawExtra};
 use crate::engine::site::Site;
@@ -25,10 +26,10 @@ impl Recorder {
     /// Makes `op` the parent of the ops that begin next. Pass the result to [`unlink`](Self::unlink).
     pub(crate) fn link(&mut self, op: Option<OpRef>, heap_context: u16) -> Linked {
         let id = u64::from(self.generation()) << 32 | u64::from(NO_PARENT);
-        self.put_open(id, |around| {
+        self.put_open(id, At::NOWHERE, |around| {
             around.make_unusual();
-            // A link has no words, so their field is free for the context.
-            around.at.set(usize::from(heap_context));
+            // A link has no start, so its field is free for the context.
+            around.set_start(u64::from(heap_context));
         });
         Linked {
             index: self.open.len(),
