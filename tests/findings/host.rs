@@ -253,7 +253,8 @@ fn time_between_steps_is_noted() {
     assert_eq!(noted(10), None);
 }
 
-/// Five rounds with 30 short kernels in an optimizer and one product; the host takes 10 µs for each of five ops in turn.
+/// Five rounds with 30 short kernels in an optimizer and one product; the host takes 10 µs for each of five ops in
+/// turn.
 fn optimizer_loop(ops: [&str; 5]) -> Finding {
     let mut profile = Profile::default();
     let mut id = 0;

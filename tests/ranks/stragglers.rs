@@ -161,8 +161,8 @@ fn a_long_stage_of_a_pipeline_is_named_and_no_rank_of_it() {
     assert!(report.contains("stage 1"), "{report}");
 }
 
-/// A pipeline of four ranks whose trace does not name its stages: six microbatches forward, then six backward. The ops of
-/// one rank take `percent` of the usual time.
+/// A pipeline of four ranks whose trace does not name its stages: six microbatches forward, then six backward. The
+/// ops of one rank take `percent` of the usual time.
 fn pipeline(slow: usize, percent: i64) -> TraceStore {
     Simulation::new(RANKS).steps(5, |job, _| {
         let ns = |rank: usize, ns: i64| if rank == slow { ns * percent / 100 } else { ns };

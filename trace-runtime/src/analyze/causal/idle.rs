@@ -24,8 +24,8 @@ pub enum IdleClass {
     LaunchDelay,
     /// The work had been launched and began much later than a launch takes; the trace does not show why.
     HeldUp,
-    /// The work waited for an event of another stream, or for a copy; or the host waited for another stream or device before
-    /// it launched the work.
+    /// The work waited for an event of another stream, or for a copy; or the host waited for another stream or
+    /// device before it launched the work.
     OtherStream,
     /// The work waited for communication, or the host communicated before it launched.
     Communication,

@@ -13,8 +13,8 @@ const EXPLAINS: f64 = 0.3;
 /// Levels of the call tree that are searched, from the outermost.
 const LEVELS: usize = 4;
 
-/// The innermost op that is, with the ops below it, the work of the host during at least half of the devices' idle time; and
-/// that time, as the mean over devices.
+/// The innermost op that is, with the ops below it, the work of the host in at least half of the devices' idle time;
+/// and that time, as the mean over devices.
 pub(super) fn main_caller<T: TraceView + ?Sized>(
     trace: &T,
     model: &CausalModel<'_, T>,

@@ -50,8 +50,8 @@ pub(super) fn of_devices(facts: &Facts<'_>) -> Option<Straggler> {
     })
 }
 
-/// The device for which the host waits while the other devices of the process are idle, if that is mostly one, and it is
-/// busier than the others.
+/// The device for which the host waits while the other devices of the process are idle, if that is mostly one, and
+/// it is busier than the others.
 pub(super) fn of_host_waits(facts: &Facts<'_>) -> Option<Straggler> {
     let devices = &facts.idle;
     let same_rank = devices.windows(2).all(|pair| pair[0].rank == pair[1].rank);

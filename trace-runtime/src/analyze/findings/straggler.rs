@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAST: f64 = 0.03;
 /// With fewer steps, it is not clear what is usual.
 const LEAST_STEPS: usize = 3;
-/// Each rank of a slow stage works at least this many times as long as the mean of the other stages; so does a slow rank
-/// that the others wait for at messages.
+/// Each rank of a slow stage works at least this many times as long as the mean of the other stages; so does a slow
+/// rank that the others wait for at messages.
 const LONGER_STAGE: f64 = 1.05;
 /// If more than this share of the waiting that a rank caused is in one step, the rank was slow only once.
 const ONE_STEP: f64 = 0.7;
@@ -143,9 +143,9 @@ fn caused_more_than_peers<'f>(facts: &'f Facts<'_>) -> Vec<(&'f CausedWaits, u64
     more
 }
 
-/// True if the others wait for messages of a rank that does not work longer than they do. The ranks of a pipeline wait for
-/// their neighbours even if all have the same work, those in the middle of it for the most. A rank that is late because its
-/// messages take long has a slow link.
+/// True if the others wait for messages of a rank that does not work longer than they do. The ranks of a pipeline
+/// wait for their neighbours even if all have the same work, those in the middle of it for the most. A rank that is
+/// late because its messages take long has a slow link.
 fn only_passes_on(facts: &Facts<'_>, caused: &CausedWaits) -> bool {
     let mut rows = facts.tables.ops.iter();
     let slow_link = rows.any(|row| row.communication && row.operation == caused.op.0);
