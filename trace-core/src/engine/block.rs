@@ -170,6 +170,12 @@ pub fn mapped_bytes() -> usize {
     0
 }
 
+/// Requests memory for the first largest block, so that no op waits for it.
+pub(crate) fn prepare() {
+    #[cfg(all(unix, not(loom), not(miri)))]
+    Largest::prepare();
+}
+
 impl HeapWords {
     fn new(len: usize) -> HeapWords {
         #[cfg(all(unix, not(loom), not(miri)))]

@@ -70,6 +70,15 @@ impl Shared {
         Shared::new(self.limit, self.rank, self.sample).with_filter(self.filter.clone())
     }
 
+    /// Requests memory for the first rows from the system, so that no op waits for it. A session with a small memory limit
+    /// takes only what its ops need.
+    pub(crate) fn prepare(&self) {
+        const SMALL_LIMIT: usize = 4 << 20;
+        if self.storage.is_none() && self.limit > SMALL_LIMIT {
+            super::block::prepare();
+        }
+    }
+
     /// A log for one more thread.
     pub fn add_log(&self, thread: Option<u64>, name: Option<String>) -> Arc<ThreadLog> {
         // A thread needs its log even if the limit is reached, to count the ops that it drops.

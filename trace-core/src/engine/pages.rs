@@ -61,6 +61,14 @@ impl<const BYTES: usize> Pages<BYTES> {
         Some(first)
     }
 
+    /// Requests the first region before it is needed, if there is none with a free block: the system needs as long for it as
+    /// for ten thousand ops.
+    pub(super) fn prepare() {
+        if let Some(block) = Self::take() {
+            Self::give_back(block);
+        }
+    }
+
     /// Bytes of the blocks that have been taken and not given back.
     pub(super) fn in_use() -> usize {
         let blocks = |region: &Region| (Self::ALL & !region.free).count_ones() as usize;

@@ -101,8 +101,9 @@ pub fn claim() -> bool {
 
 /// Makes threads record for this session, or for nothing. Only the session that made the claim calls this.
 pub fn run(running: Option<Running>) {
-    if running.is_some() {
+    if let Some(running) = &running {
         failures::quiet_hook();
+        running.shared.prepare();
     }
     let mut control = Control::lock();
     control.session = running;
