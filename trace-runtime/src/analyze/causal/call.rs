@@ -4,7 +4,7 @@ use super::lane::Lanes;
 use super::sync::CallKind;
 use crate::analyze::forest::NONE;
 use crate::model::TraceView;
-use std::collections::HashMap;
+use crate::model::hash::FastMap;
 
 /// One runtime call. A trace has about one for every two entries, so this is 32 bytes and not a
 /// [`RuntimeCall`](crate::model::RuntimeCall) of 120.
@@ -22,18 +22,20 @@ pub(super) struct Call {
 pub(super) struct Calls<'a> {
     pub(super) all: Vec<Call>,
     /// The names of the calls outside ops, by number.
-    names: HashMap<u32, &'a str>,
+    names: FastMap<u32, &'a str>,
 }
 
 impl<'a> Calls<'a> {
     pub(super) fn of<T: TraceView + ?Sized>(trace: &'a T, lanes: &Lanes<'_>) -> Calls<'a> {
         let mut calls = Calls::default();
         // Each name is classified once.
-        let mut kinds: HashMap<&str, CallKind> = HashMap::new();
+        let mut kinds: FastMap<&str, CallKind> = FastMap::default();
         // Calls of a thread mostly come together, and so do calls of one name.
         let mut last_lane = None;
         let mut last_kind = ("", CallKind::of(""));
-        for call in trace.runtime_calls() {
+        let made = trace.runtime_calls();
+        calls.all.reserve_exact(made.size_hint().0);
+        for call in made {
             let name = call.name;
             if call.during.is_none() {
                 calls.names.insert(calls.all.len() as u32, name);

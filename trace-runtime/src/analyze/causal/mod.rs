@@ -59,14 +59,14 @@ pub use what_if::{Heatmap, JobTime, Scenario, Slowdown, SlowdownPart, Usual, Wha
 use super::forest::NONE;
 use super::own_time::TaskTimes;
 use crate::model::TraceView;
+use crate::model::hash::FastMap;
 use call::Calls;
 use edge::{Edge, Found};
 use lane::Lanes;
-use longest_chain::Link;
+use longest_chain::Path;
 pub(in crate::analyze) use meeting::{MeetingClass, Meetings};
-use piece::Piece;
+use piece::{Order, Piece};
 use rank::RankWait;
-use std::collections::HashMap;
 use sync::{StreamWait, Syncs};
 use wait::{Wait, WaitFor};
 use work::{DeviceWork, Work};
@@ -109,9 +109,9 @@ pub struct CausalModel<'a, T: ?Sized> {
     work: DeviceWork,
     calls: Calls<'a>,
     tasks: TaskTimes,
-    stream_waits: HashMap<u32, StreamWait>,
-    order: Vec<u32>,
-    path: Vec<Link>,
+    stream_waits: FastMap<u32, StreamWait>,
+    order: Order,
+    path: Path,
     first_start: i64,
     last_end: i64,
     missing: Vec<String>,
@@ -122,7 +122,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     pub fn new(trace: &'a T) -> Self {
         let lanes = Lanes::of(trace);
         let calls = Calls::of(trace, &lanes);
-        let order = piece::order(trace);
+        let order = Order::of(trace);
         let work = DeviceWork::of(trace, &lanes, &calls.all, &order);
         let tasks = TaskTimes::of(trace);
         let mut pieces = piece::pieces(trace, &lanes, &order, &tasks);
@@ -135,7 +135,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             work: &work,
             calls: &calls,
             streams: sync::streams_by_rank(&lanes),
-            stream_waits: HashMap::new(),
+            stream_waits: FastMap::default(),
             unnamed_events: 0,
             found: &mut found,
         };
@@ -153,6 +153,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
         let path = longest_chain::longest_chain(&pieces, found.lanes, &found.edges);
         found.edges.truncate(rank_edges);
+        found.edges.shrink_to_fit();
         let (first_start, last_end) = span(trace, &pieces);
         let mut model = CausalModel {
             trace,

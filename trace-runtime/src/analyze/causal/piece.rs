@@ -49,7 +49,7 @@ impl Node {
 pub(super) fn pieces<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,
-    order: &[u32],
+    order: &Order,
     tasks: &TaskTimes,
 ) -> Vec<Vec<Piece>> {
     let mut rows = Rows {
@@ -71,7 +71,7 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
             }
         }
     };
-    for &index in order {
+    for index in order.iter() {
         let view = trace.view(index as usize);
         let (Some(lane), Some(start)) = (lanes.of_entry(index as usize), view.start_ns()) else {
             continue;
@@ -92,17 +92,33 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     rows.done
 }
 
-/// The entries in the order of their starts. Only in traces that were built by hand does it differ from their own order.
-pub(super) fn order<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..trace.entry_count() as u32).collect();
-    let start = |index: &u32| {
-        let view = trace.view(*index as usize);
-        view.start_ns()
-    };
-    if !order.iter().map(start).is_sorted() {
-        order.sort_by_key(start);
+/// The entries in the order of their starts.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// It is their own order. The number of entries.
+    Own(u32),
+    /// Only in traces that were built by hand.
+    Listed(Vec<u32>),
+}
+
+impl Order {
+    pub(super) fn of<T: TraceView + ?Sized>(trace: &T) -> Order {
+        let entries = trace.entry_count() as u32;
+        if trace.views().map(|view| view.start_ns()).is_sorted() {
+            return Order::Own(entries);
+        }
+        let mut order: Vec<u32> = (0..entries).collect();
+        order.sort_by_key(|&index| trace.view(index as usize).start_ns());
+        Order::Listed(order)
     }
-    order
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        let (own, listed) = match self {
+            Order::Own(entries) => (0..*entries, &[][..]),
+            Order::Listed(order) => (0..0, order.as_slice()),
+        };
+        own.chain(listed.iter().copied())
+    }
 }
 
 struct Rows {
