@@ -4,6 +4,7 @@ use super::lane::Lanes;
 use crate::analyze::forest::NONE;
 use crate::analyze::own_time::TaskTimes;
 use crate::model::{TraceStep, TraceView};
+use std::cell::Cell;
 
 /// A time in which one op or call was the innermost on a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +166,36 @@ fn push_piece(done: &mut Vec<Piece>, start: i64, end: i64, node: u32) {
     }
 }
 
+/// Replaces the pieces of a lane. `walk` takes all of them from an iterator, and passes at least one piece to its
+/// second argument for each that it took. It is called twice: a second list of pieces would be as large as the model.
+pub(super) fn rewrite<W>(pieces: &mut Vec<Piece>, walk: W)
+where
+    W: Fn(&mut dyn Iterator<Item = Piece>, &mut dyn FnMut(Piece)),
+{
+    let known = pieces.len();
+    let mut count = 0;
+    walk(&mut pieces.iter().copied(), &mut |_| count += 1);
+    let more = count.max(known) - known;
+    let Some(&filler) = pieces.first() else {
+        let mut new = Vec::with_capacity(count);
+        walk(&mut std::iter::empty(), &mut |piece| new.push(piece));
+        *pieces = new;
+        return;
+    };
+    // The pieces move to the end of the list, and the new ones are written from its start. There are at least as many new
+    // ones to come as old ones, so the new ones never reach the old ones that are left.
+    pieces.reserve_exact(more);
+    pieces.resize(known + more, filler);
+    pieces.copy_within(..known, more);
+    let cells = Cell::from_mut(pieces.as_mut_slice()).as_slice_of_cells();
+    let mut written = 0;
+    walk(&mut cells[more..].iter().map(Cell::get), &mut |piece| {
+        cells[written].set(piece);
+        written += 1;
+    });
+    pieces.truncate(written);
+}
+
 /// Fills the gaps between the pieces of the thread that marked a step, within the step: what runs there is not
 /// traced, but the thread is at work on the step.
 pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[TraceStep]) {
@@ -178,39 +209,49 @@ pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[
         .collect();
     spans.sort_unstable();
     for steps in spans.chunk_by(|a, b| a.0 == b.0) {
-        let lane = steps[0].0 as usize;
-        let known = std::mem::take(&mut pieces[lane]);
-        // Most ops have a gap before them: a list that grows would take twice the memory.
-        let gaps = known.windows(2).filter(|two| two[0].end < two[1].start);
-        let mut filled = Vec::with_capacity(known.len() + gaps.count() + 2 * steps.len());
-        let mut next = steps.iter().copied().peekable();
-        let mut at = i64::MIN;
-        for piece in known {
-            fill_until(&mut filled, &mut next, at, piece.start);
-            at = piece.end;
-            filled.push(piece);
-        }
-        fill_until(&mut filled, &mut next, at, i64::MAX);
-        pieces[lane] = filled;
+        rewrite(&mut pieces[steps[0].0 as usize], |known, push| {
+            let mut next = steps.iter().copied().peekable();
+            let mut at = i64::MIN;
+            for piece in known {
+                fill_until(push, &mut next, at, piece.start);
+                at = piece.end;
+                push(piece);
+            }
+            fill_until(push, &mut next, at, i64::MAX);
+        });
     }
 }
 
 /// Fills a gap as far as steps cover it.
 fn fill_until(
-    filled: &mut Vec<Piece>,
+    push: &mut dyn FnMut(Piece),
     steps: &mut std::iter::Peekable<impl Iterator<Item = (u32, i64, i64)>>,
     mut at: i64,
     until: i64,
 ) {
+    // Steps that follow each other give one piece.
+    let mut filled: Option<(i64, i64)> = None;
+    let mut push = |(start, end)| {
+        push(Piece {
+            start,
+            end,
+            node: NONE,
+            wait: NONE,
+        });
+    };
     while let Some(&(_, start, end)) = steps.peek().filter(|step| step.1 < until) {
         let (from, to) = (start.max(at), end.min(until));
         if from < to {
-            push_piece(filled, from, to, NONE);
+            match &mut filled {
+                Some(filled) if filled.1 == from => filled.1 = to,
+                _ => filled.replace((from, to)).into_iter().for_each(&mut push),
+            }
             at = to;
         }
         if end > until {
-            return;
+            break;
         }
         steps.next();
     }
+    filled.into_iter().for_each(push);
 }
