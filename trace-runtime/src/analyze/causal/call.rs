@@ -60,14 +60,36 @@ impl<'a> Calls<'a> {
         calls
     }
 
-    /// The name of a call outside ops.
-    pub(super) fn name(&self, number: usize) -> &'a str {
-        self.names.get(&(number as u32)).copied().unwrap_or("")
+    /// What the finished model needs: not the calls themselves, which would be a tenth of it.
+    pub(super) fn facts(self) -> CallFacts<'a> {
+        CallFacts {
+            none: self.all.is_empty(),
+            synchronise: self.synchronise(),
+            names: self.names,
+        }
     }
 
     /// True if some call makes the host wait for a device.
     pub(super) fn synchronise(&self) -> bool {
         let waits = |call: &Call| matches!(call.kind, CallKind::DeviceSync | CallKind::StreamSync);
         self.all.iter().any(waits)
+    }
+}
+
+/// Facts about the runtime calls of a trace.
+#[derive(Debug)]
+pub(super) struct CallFacts<'a> {
+    /// True if there are no calls.
+    pub(super) none: bool,
+    /// True if some call makes the host wait for a device.
+    pub(super) synchronise: bool,
+    /// The names of the calls outside ops, by number.
+    names: FastMap<u32, &'a str>,
+}
+
+impl<'a> CallFacts<'a> {
+    /// The name of a call outside ops.
+    pub(super) fn name(&self, number: usize) -> &'a str {
+        self.names.get(&(number as u32)).copied().unwrap_or("")
     }
 }

@@ -60,7 +60,7 @@ use super::forest::NONE;
 use super::own_time::TaskTimes;
 use crate::model::TraceView;
 use crate::model::hash::FastMap;
-use call::Calls;
+use call::{CallFacts, Calls};
 use edge::{Edge, Found};
 use lane::Lanes;
 use longest_chain::Path;
@@ -107,7 +107,7 @@ pub struct CausalModel<'a, T: ?Sized> {
     meetings: Meetings,
     rank_waits: Vec<RankWait>,
     work: DeviceWork,
-    calls: Calls<'a>,
+    calls: CallFacts<'a>,
     tasks: TaskTimes,
     stream_waits: FastMap<u32, StreamWait>,
     order: Order,
@@ -141,6 +141,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         };
         syncs.find(trace);
         let (stream_waits, unnamed_events) = (syncs.stream_waits, syncs.unnamed_events);
+        let calls = calls.facts();
         thread::handoffs(trace, &lanes, &mut found);
         thread::backward(trace, &lanes, &pieces, &mut found);
         let meetings = Meetings::of(trace);
@@ -197,12 +198,12 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             .all()
             .filter(|(_, work)| work.launch.is_none())
             .count();
-        if self.calls.all.is_empty() {
+        if self.calls.none {
             missing.push(
                 "the trace has no runtime calls: launch delays and waits for devices are not known"
                     .to_owned(),
             );
-        } else if !self.calls.synchronise() {
+        } else if !self.calls.synchronise {
             missing.push(
                 "the trace has no synchronisation calls: waits of the host for devices are not known"
                     .to_owned(),
