@@ -416,3 +416,35 @@ fn a_tail_in_one_run_a_side_fails() {
     ])
     .fine();
 }
+
+#[test]
+fn tables_and_failures_have_short_names_and_json_the_whole_ones() {
+    let folder = Folder::new();
+    let kernel =
+        "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)";
+    let short = "vectorized_elementwise_kernel<AddFunctor>";
+    let named = |name: &str, mm_us: f64| {
+        let file = |run| {
+            let text = trace(mm_us, run).replace(r#""mm""#, &format!(r#""{kernel}""#));
+            folder.file(&format!("{name}{run}.json"), text)
+        };
+        (0..5).map(file).collect::<Vec<String>>()
+    };
+    let (before, after) = (named("b", 50.0), named("a", 60.0));
+    let gate = ["--fail-op-over", "10%", "--width", "200"];
+    let failed = diff(&before, &after, &gate).out;
+    assert!(failed.contains(&format!("{short} takes ")), "{failed}");
+    assert!(!failed.contains("void at::native"), "{failed}");
+    let json = diff(&before, &after, &["--format", "json"]).fine();
+    assert!(
+        json.contains(kernel) && !json.contains(&format!("\"{short}")),
+        "{json}"
+    );
+    for command in ["path", "tree"] {
+        let shown = optrace(&[command, &before[0], "--width", "200"]).fine();
+        assert!(
+            shown.contains(short) && !shown.contains("void at"),
+            "{command}: {shown}"
+        );
+    }
+}

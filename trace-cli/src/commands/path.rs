@@ -7,7 +7,9 @@ use crate::{input, output};
 use serde_json::json;
 use std::path::PathBuf;
 use trace_runtime::TraceStore;
-use trace_runtime::analyze::{CausalModel, CriticalPath, LaneTime, PathStep, WaitStates};
+use trace_runtime::analyze::{
+    CausalModel, CriticalPath, LaneTime, PathStep, ShortNames, WaitStates,
+};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 
 #[derive(Debug, clap::Args)]
@@ -29,18 +31,19 @@ pub(super) fn run(args: &PathArgs) -> Result<(), Failure> {
     let path = model.critical_path();
     let states = model.wait_states();
     let rows = args.layout.rows;
+    let names = &short_names(&path, &states);
     let tables = match (args.full, args.layout.format) {
         (true, Format::Csv) => vec![steps_csv(&model)],
         (false, Format::Csv) => vec![ops_csv(&path)],
-        (true, _) => vec![steps(&model, rows)],
+        (true, _) => vec![steps(&model, names, rows)],
         (false, _) => {
             let mut tables = vec![
-                ops(&path, rows),
+                ops(&path, names, rows),
                 crossed(&path, rows),
-                waits(&model.lanes(), rows),
+                waits(&model.lanes(), names, rows),
             ];
             if states.ranks.len() > 1 {
-                tables.extend(rank_tables(&states, rows));
+                tables.extend(rank_tables(&states, names, rows));
             }
             tables
         }
@@ -62,6 +65,14 @@ pub(super) fn run(args: &PathArgs) -> Result<(), Failure> {
     })
 }
 
+/// Short forms of the names on the path and in the waits between ranks.
+fn short_names(path: &CriticalPath, states: &WaitStates) -> ShortNames {
+    let path = path.ops.iter().map(|op| op.operation.as_str());
+    let sums = states.sums.iter().map(|sum| sum.operation.as_str());
+    let blames = states.blames.iter().map(|blame| blame.operation.as_str());
+    ShortNames::of(path.chain(sums).chain(blames))
+}
+
 fn headline(path: &CriticalPath) -> String {
     format!(
         "{} of work on the critical path, {} of it on devices; the trace spans {}",
@@ -71,7 +82,7 @@ fn headline(path: &CriticalPath) -> String {
     )
 }
 
-fn ops(path: &CriticalPath, rows: usize) -> Table {
+fn ops(path: &CriticalPath, names: &ShortNames, rows: usize) -> Table {
     Table::new(
         "work on the path",
         vec![
@@ -86,7 +97,7 @@ fn ops(path: &CriticalPath, rows: usize) -> Table {
             .take(rows)
             .map(|op| {
                 vec![
-                    printable(&op.operation),
+                    printable(names.get(&op.operation)),
                     printable(op.device.as_deref().unwrap_or("host")),
                     duration(op.path_ns),
                     percent(op.share),
@@ -122,7 +133,7 @@ fn crossed(path: &CriticalPath, rows: usize) -> Table {
 }
 
 /// Waits of all lanes, longest first.
-fn waits(lanes: &[LaneTime], rows: usize) -> Table {
+fn waits(lanes: &[LaneTime], names: &ShortNames, rows: usize) -> Table {
     let mut all: Vec<_> = lanes
         .iter()
         .flat_map(|lane| lane.waits.iter().map(move |wait| (lane, wait)))
@@ -145,7 +156,7 @@ fn waits(lanes: &[LaneTime], rows: usize) -> Table {
                 vec![
                     printable(&name),
                     printable(&wait.waits_for),
-                    printable(&wait.operation),
+                    printable(names.get(&wait.operation)),
                     duration(wait.ns),
                     wait.count.to_string(),
                 ]
@@ -156,7 +167,7 @@ fn waits(lanes: &[LaneTime], rows: usize) -> Table {
 }
 
 /// The time of each rank, the waits between ranks, and the ops that caused them.
-fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
+fn rank_tables(states: &WaitStates, names: &ShortNames, rows: usize) -> [Table; 3] {
     let ranks = Table::new(
         "ranks",
         vec![
@@ -200,7 +211,7 @@ fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
                 vec![
                     sum.class.clone(),
                     sum.rank.to_string(),
-                    printable(&sum.operation),
+                    printable(names.get(&sum.operation)),
                     sum.late_rank.to_string(),
                     duration(sum.ns),
                     sum.count.to_string(),
@@ -223,7 +234,7 @@ fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
             .take(rows)
             .map(|blame| {
                 vec![
-                    printable(&blame.operation),
+                    printable(names.get(&blame.operation)),
                     blame.rank.to_string(),
                     duration(blame.ns),
                     percent(blame.ns as f64 / states.total_ns.max(1) as f64),
@@ -235,7 +246,7 @@ fn rank_tables(states: &WaitStates, rows: usize) -> [Table; 3] {
     [ranks, waits, causes]
 }
 
-fn steps(model: &CausalModel<'_, TraceStore>, rows: usize) -> Table {
+fn steps(model: &CausalModel<'_, TraceStore>, names: &ShortNames, rows: usize) -> Table {
     let count = model.critical_steps().count();
     Table::new(
         "the path in the order of time",
@@ -257,7 +268,7 @@ fn steps(model: &CausalModel<'_, TraceStore>, rows: usize) -> Table {
                 vec![
                     format!("{:.3} ms", step.start_ns as f64 / 1e6),
                     duration(step.ns),
-                    printable(&step.operation),
+                    printable(names.get(&step.operation)),
                     printable(&step.lane),
                     printable(&gap),
                 ]

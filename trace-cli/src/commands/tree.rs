@@ -4,7 +4,7 @@ use crate::args::{Format, Layout, Reading, share};
 use crate::failure::Failure;
 use crate::{input, output};
 use std::path::PathBuf;
-use trace_runtime::analyze::{CallNode, CallTree, call_tree};
+use trace_runtime::analyze::{CallNode, CallTree, ShortNames, call_tree};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 
 /// Ops below this depth are not indented further: their names would leave the screen.
@@ -38,7 +38,14 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
         shown = largest(&shown, args.layout.rows);
     }
     let plain = args.layout.format == Format::Csv;
-    let rows = shown.iter().map(|node| row(node, whole, plain)).collect();
+    let names = ShortNames::of(tree.nodes.iter().map(|node| node.operation.as_str()));
+    let rows = shown.iter().map(|node| {
+        if plain {
+            csv_row(node)
+        } else {
+            row(node, &names, whole)
+        }
+    });
     let table = Table::new(
         "calls",
         if plain {
@@ -59,7 +66,7 @@ pub(super) fn run(args: &TreeArgs) -> Result<(), Failure> {
                 Column::number("count", 2),
             ]
         },
-        rows,
+        rows.collect(),
     )
     .with_footer(footer(small, hidden, args.min));
     let line = format!("{} in ops, by caller", prose(&duration(whole)));
@@ -124,20 +131,22 @@ fn shown<'a>(tree: &'a CallTree, args: &TreeArgs, whole: u64) -> Vec<&'a CallNod
         .collect()
 }
 
-fn row(node: &CallNode, whole: u64, plain: bool) -> Vec<String> {
-    if plain {
-        return vec![
-            node.operation.clone(),
-            node.label.clone().unwrap_or_default(),
-            node.depth.to_string(),
-            node.count.to_string(),
-            node.total_ns.to_string(),
-            node.self_ns.to_string(),
-        ];
-    }
+fn csv_row(node: &CallNode) -> Vec<String> {
+    vec![
+        node.operation.clone(),
+        node.label.clone().unwrap_or_default(),
+        node.depth.to_string(),
+        node.count.to_string(),
+        node.total_ns.to_string(),
+        node.self_ns.to_string(),
+    ]
+}
+
+fn row(node: &CallNode, names: &ShortNames, whole: u64) -> Vec<String> {
+    let operation = names.get(&node.operation);
     let name = match &node.label {
-        Some(label) => format!("{} {label}", node.operation),
-        None => node.operation.clone(),
+        Some(label) => format!("{operation} {label}"),
+        None => operation.to_owned(),
     };
     let indent = "  ".repeat(node.depth.min(DEEPEST_INDENT));
     vec![

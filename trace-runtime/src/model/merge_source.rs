@@ -57,14 +57,17 @@ impl<'t> Source<'t> {
     pub(super) fn copy_next(&mut self, builder: &mut TraceStoreBuilder) -> Result<(), TraceError> {
         let (trace, entry) = (self.trace, self.steps.len());
         let stored = trace.entry(entry);
-        let known = &mut self.signatures[stored.row.signature as usize];
+        let known = &mut self.signatures[stored.row.signature() as usize];
         let signature = if let Some(known) = *known {
             known
         } else {
-            *known.insert(builder.copy_signature(trace, stored.row.signature)?)
+            *known.insert(builder.copy_signature(trace, stored.row.signature())?)
         };
         let meta = stored.meta();
-        let known = stored.row.extra.then(|| trace.extras.get(&stored.index));
+        let known = stored
+            .row
+            .has_extra()
+            .then(|| trace.extras.get(&stored.index));
         // In the merged trace, the start of an entry is a whole number of nanoseconds.
         let mut extra = known.flatten().map_or_else(Extra::default, |known| Extra {
             step: None,
@@ -89,7 +92,7 @@ impl<'t> Source<'t> {
             start: ticks(stored.start_ns().map(|start| self.clock.at(start))),
             duration: row_duration(duration_ns, &mut extra),
             signature,
-            outcome: stored.row.outcome,
+            outcome: stored.row.outcome(),
             step: row_step(Some(step), &mut extra.step),
             parent: row_step(parent, &mut extra.parent),
             extra: meta.is_some() || extra != Extra::default(),

@@ -1,6 +1,6 @@
 //! The compact storage: rows of 24 bytes, with names, devices and shapes kept once.
 
-use super::chunk::{Chunk, Row};
+use super::chunk::{Chunk, RowWords};
 use super::entry_view::EntryView;
 use super::hash::FastHash;
 use super::interner::Signature;
@@ -166,14 +166,14 @@ impl TraceStore {
     }
 
     #[inline]
-    fn row(&self, index: usize) -> (Row, u32) {
+    fn row(&self, index: usize) -> (RowWords, u32) {
         let (chunk, slot) = locate(self.order.key(index));
         let chunk = &self.chunks[chunk];
         let row = chunk
             .rows
-            .row(slot)
+            .packed(slot)
             .expect("the order names rows that exist");
-        (row, chunk.threads.at(slot))
+        (RowWords(row), chunk.threads.at(slot))
     }
 
     pub(super) fn string(&self, id: u32) -> &str {

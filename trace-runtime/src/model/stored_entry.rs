@@ -1,6 +1,6 @@
 //! One entry of a [`TraceStore`], read from its row.
 
-use super::chunk::{LONG_DURATION, NO_PARENT, Row};
+use super::chunk::{LONG_DURATION, NO_PARENT, RowWords};
 use super::entry::RecordedTraceEntry;
 use super::interner::Signature;
 use super::meta::Meta;
@@ -12,7 +12,7 @@ use super::{OpKind, Outcome, Pause};
 #[derive(Debug, Clone, Copy)]
 pub struct StoredEntry<'a> {
     pub(super) store: &'a TraceStore,
-    pub(super) row: Row,
+    pub(super) row: RowWords,
     pub(super) thread: u32,
     pub(super) index: u32,
 }
@@ -20,7 +20,7 @@ pub struct StoredEntry<'a> {
 impl<'a> StoredEntry<'a> {
     #[inline]
     fn extra(&self) -> Option<&'a Extra> {
-        if self.row.extra {
+        if self.row.has_extra() {
             self.store.extras.get(&self.index)
         } else {
             None
@@ -29,7 +29,7 @@ impl<'a> StoredEntry<'a> {
 
     #[inline]
     fn known(&self) -> &'a Signature {
-        &self.store.signatures[self.row.signature as usize]
+        &self.store.signatures[self.row.signature() as usize]
     }
 
     #[inline]
@@ -50,14 +50,14 @@ impl<'a> StoredEntry<'a> {
 
     #[inline]
     pub(super) fn signature(&self) -> u32 {
-        self.row.signature
+        self.row.signature()
     }
 
     #[inline]
     pub(super) fn step(&self) -> usize {
         self.extra()
             .and_then(|extra| extra.step)
-            .unwrap_or(self.row.step as usize)
+            .unwrap_or(self.row.step() as usize)
     }
 
     pub(super) fn operation(&self) -> &'a str {
@@ -86,40 +86,40 @@ impl<'a> StoredEntry<'a> {
     }
 
     pub(super) fn outcome(&self) -> Outcome {
-        self.row.outcome
+        self.row.outcome()
     }
 
     #[inline]
     pub(super) fn start_ns(&self) -> Option<i64> {
-        (self.row.start != NO_START).then(|| self.store.scale.ns(self.row.start))
+        (self.row.start() != NO_START).then(|| self.store.scale.ns(self.row.start()))
     }
 
     #[inline]
     pub(super) fn end_ns(&self) -> Option<i64> {
-        if self.row.start == NO_START {
+        if self.row.start() == NO_START {
             return None;
         }
-        if self.row.duration == LONG_DURATION {
-            let start = self.store.scale.ns(self.row.start);
+        if self.row.duration() == LONG_DURATION {
+            let start = self.store.scale.ns(self.row.start());
             return Some(start.saturating_add_unsigned(self.duration_ns()));
         }
-        let end = self.row.start.saturating_add(self.row.duration);
+        let end = self.row.start().saturating_add(self.row.duration());
         Some(self.store.scale.ns(end))
     }
 
     #[inline]
     pub(super) fn duration_ns(&self) -> u64 {
-        if self.row.duration == LONG_DURATION
+        if self.row.duration() == LONG_DURATION
             && let Some(long) = self.extra().and_then(|extra| extra.duration_ns)
         {
             return long;
         }
-        if self.row.start == NO_START {
-            return self.row.duration;
+        if self.row.start() == NO_START {
+            return self.row.duration();
         }
         let scale = self.store.scale;
-        let end = self.row.start.saturating_add(self.row.duration);
-        scale.ns(end).abs_diff(scale.ns(self.row.start))
+        let end = self.row.start().saturating_add(self.row.duration());
+        scale.ns(end).abs_diff(scale.ns(self.row.start()))
     }
 
     pub(super) fn duration_us(&self) -> f64 {
@@ -155,8 +155,8 @@ impl<'a> StoredEntry<'a> {
 
     #[inline]
     pub(super) fn parent(&self) -> Option<usize> {
-        if self.row.parent != NO_PARENT {
-            return Some(self.row.parent as usize);
+        if self.row.parent() != NO_PARENT {
+            return Some(self.row.parent() as usize);
         }
         self.extra().and_then(|extra| extra.parent)
     }
@@ -183,7 +183,7 @@ impl<'a> StoredEntry<'a> {
     }
 
     pub(super) fn meta(&self) -> Option<Meta<'a>> {
-        if self.row.extra {
+        if self.row.has_extra() {
             self.store.metas.get(self.index)
         } else {
             None
@@ -222,7 +222,7 @@ impl<'a> StoredEntry<'a> {
     pub(super) fn filled_in(self, template: RecordedTraceEntry) -> RecordedTraceEntry {
         let start = self.start_ns();
         let mut entry = RecordedTraceEntry {
-            step: self.row.step as usize,
+            step: self.row.step() as usize,
             duration_us: self.duration_ns() as f64 / 1000.0,
             parent: self.parent(),
             ..template

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output;
 use serde::Serialize as _;
 use serde::ser::SerializeMap as _;
-use trace_runtime::analyze::{GateFailure, TraceDiff, Verdict as Change};
+use trace_runtime::analyze::{GateFailure, ShortNames, TraceDiff, Verdict as Change};
 use trace_runtime::report::{duration, percent, printable, prose};
 
 /// Writes the result of a comparison; the verdict is for the exit code.
@@ -21,12 +21,13 @@ pub(super) fn write(
     layout: &Layout,
 ) -> Result<Verdict, Failure> {
     let failures = found.failures(&limits.gate());
+    let names = ShortNames::of(found.ops.iter().map(|op| op.operation.as_str()));
     let table = if layout.format == Format::Csv {
         tables::figures(found)
     } else {
-        tables::changes(found, layout.rows)
+        tables::changes(found, &names, layout.rows)
     };
-    let text = summary(found, &failures, limits, layout.format);
+    let text = summary(found, &failures, &names, limits, layout.format);
     output::tables(layout, &text, &[table], || json(found, &failures))?;
     Ok(if failures.is_empty() {
         Verdict::Fine
@@ -36,7 +37,13 @@ pub(super) fn write(
 }
 
 /// The verdict, the failures and the notes.
-fn summary(found: &TraceDiff, failures: &[GateFailure], limits: &Limits, format: Format) -> String {
+fn summary(
+    found: &TraceDiff,
+    failures: &[GateFailure],
+    names: &ShortNames,
+    limits: &Limits,
+    format: Format,
+) -> String {
     let mut lines = Vec::new();
     let markdown = format == Format::Md;
     let outcome = match (failures.is_empty(), limits.are_set()) {
@@ -63,7 +70,7 @@ fn summary(found: &TraceDiff, failures: &[GateFailure], limits: &Limits, format:
         }
     };
     for failure in failures.iter().filter(|failure| failure.what != "total") {
-        let name = printable(&failure.what);
+        let name = printable(&tables::what(failure, names));
         let name = if markdown { format!("`{name}`") } else { name };
         lines.push(item(format!("{name} {}", failure.reason)));
     }
@@ -103,11 +110,18 @@ fn runs_line(found: &TraceDiff) -> String {
         _ => format!("{count} runs"),
     };
     let turns = if found.method.pairs { ", in turns" } else { "" };
+    let total = &found.total;
+    let is_proven = matches!(total.verdict, Change::Slower | Change::Faster);
+    let by_ops = if is_proven && total.size.abs() < total.detectable {
+        "; the ops below prove this one"
+    } else {
+        ""
+    };
     format!(
-        "{} before, {} after{turns}; a change of the total shows from {} on",
+        "{} before, {} after{turns}; a change of the total alone shows from {} on{by_ops}",
         runs(found.method.runs.0),
         runs(found.method.runs.1),
-        percent(found.total.detectable)
+        percent(total.detectable)
     )
 }
 

@@ -1,15 +1,15 @@
 //! The rows of a comparison as tables.
 
-use trace_runtime::analyze::{DiffRow, Evidence, TraceDiff};
+use trace_runtime::analyze::{DiffRow, Evidence, GateFailure, ShortNames, TraceDiff};
 use trace_runtime::report::{Column, Table, duration, percent, printable, shapes};
 
 /// The parts of the change of the total, for people.
-pub(super) fn changes(found: &TraceDiff, limit: usize) -> Table {
+pub(super) fn changes(found: &TraceDiff, names: &ShortNames, limit: usize) -> Table {
     let rows = found.rows.iter().filter(|row| row.self_ns != (0, 0));
     let rows: Vec<&DiffRow> = rows.collect();
     let row = |row: &&DiffRow| {
         vec![
-            title(row),
+            title(row, names),
             time(row.change_ns),
             time(row.more_calls_ns),
             time(row.slower_calls_ns),
@@ -63,10 +63,17 @@ fn change_of<'a>(row: &'a DiffRow, metric: &str) -> Option<&'a Evidence> {
     row.evidence.iter().find(|one| one.metric == metric)
 }
 
-fn title(row: &DiffRow) -> String {
+fn title(row: &DiffRow, names: &ShortNames) -> String {
     let dims = shapes(row.input_shapes.as_deref().unwrap_or_default());
     let space = if dims.is_empty() { "" } else { " " };
-    format!("{}{space}{dims}", printable(&row.operation))
+    format!("{}{space}{dims}", printable(names.get(&row.operation)))
+}
+
+/// What failed, with the short form of the op's name.
+pub(super) fn what(failure: &GateFailure, names: &ShortNames) -> String {
+    let shapes = failure.what.strip_prefix(&failure.operation);
+    let shapes = shapes.unwrap_or(&failure.what);
+    format!("{}{shapes}", names.get(&failure.operation))
 }
 
 /// A share with its sign.

@@ -64,6 +64,8 @@ impl Gate {
 pub struct GateFailure {
     /// `total`, or the op with its shapes.
     pub what: String,
+    /// The name of the op; empty for the total.
+    pub operation: String,
     /// The change as a share; 1.0 for an added op.
     pub change: f64,
     /// The time that it adds to the total, in nanoseconds per step or run.
@@ -74,7 +76,7 @@ pub struct GateFailure {
 
 json_struct!(GateFailure {
     required: [what, change, adds_ns, reason],
-    optional: [],
+    optional: [operation],
 });
 
 impl TraceDiff {
@@ -126,6 +128,7 @@ impl TraceDiff {
         let slow = total.verdict == Verdict::Slower && total.size > limit;
         (slow && total.change_ns.unsigned_abs() >= min_change_ns).then(|| GateFailure {
             what: "total".to_owned(),
+            operation: String::new(),
             change: total.size,
             adds_ns: total.change_ns,
             reason: format!(
@@ -145,6 +148,7 @@ impl TraceDiff {
             };
             GateFailure {
                 what: title(row),
+                operation: row.operation.clone(),
                 change: row.size,
                 adds_ns: row.change_ns,
                 reason: format!(
@@ -159,6 +163,7 @@ impl TraceDiff {
     fn added(&self, row: &DiffRow) -> GateFailure {
         GateFailure {
             what: title(row),
+            operation: row.operation.clone(),
             change: 1.0,
             adds_ns: row.change_ns,
             reason: format!(
