@@ -185,7 +185,7 @@ fn launching_op<T: TraceView + ?Sized>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RecordedExecutionTrace;
+    use crate::model::{Launch, NewEntry, RecordedExecutionTrace, RuntimeCall, TraceStoreBuilder};
 
     #[test]
     fn a_cursor_finds_the_steps_that_a_search_finds() {
@@ -210,5 +210,26 @@ mod tests {
             assert_eq!(cursors.at(Some(1), at), steps.at(Some(1), at), "{at}");
             assert_eq!(cursors.at(None, at), None);
         }
+    }
+
+    #[test]
+    fn of_several_launches_of_an_entry_the_last_one_counts() {
+        let mut builder = TraceStoreBuilder::new();
+        let host = builder.thread(Some(1), None, None);
+        for start in 0..4 {
+            builder
+                .push(&NewEntry::new("gemm", host, start, 1))
+                .unwrap();
+        }
+        for start_ns in [10, 20, 30] {
+            builder.push_call(host, &RuntimeCall::new("launch", start_ns, 1));
+        }
+        for (step, call) in [(3, 0), (1, 2), (3, 1), (1, 7)] {
+            builder.push_launch(Launch::new(step, call));
+        }
+        let mut launched = LaunchTimes::of(&builder.finish());
+        // An entry that is not asked for is passed over.
+        let starts = [0, 1, 3].map(|index| launched.at(index));
+        assert_eq!(starts, [None, Some(30), Some(20)]);
     }
 }

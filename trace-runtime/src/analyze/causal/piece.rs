@@ -1,6 +1,6 @@
 //! Pieces: the innermost op of each lane at each moment.
 
-use super::lane::Lanes;
+use super::lane::{LaneKind, Lanes};
 use crate::analyze::forest::NONE;
 use crate::analyze::own_time::TaskTimes;
 use crate::model::{TraceStep, TraceView};
@@ -53,8 +53,14 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     order: &Order,
     tasks: &TaskTimes,
 ) -> Vec<Vec<Piece>> {
+    let counts = lanes.entry_counts().into_iter().zip(&lanes.all);
+    // Work on a stream rarely overlaps; on a host thread, an op inside another one divides it.
+    let reserved = counts.map(|(count, lane)| match lane.kind {
+        LaneKind::Device => count,
+        LaneKind::Host | LaneKind::Task => 2 * count,
+    });
     let mut rows = Rows {
-        done: vec![Vec::new(); lanes.all.len()],
+        done: reserved.map(Vec::with_capacity).collect(),
         open: vec![Vec::new(); lanes.all.len()],
         at: vec![i64::MIN; lanes.all.len()],
     };

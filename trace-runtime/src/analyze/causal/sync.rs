@@ -144,6 +144,7 @@ impl Syncs<'_, '_> {
 
     /// Launch → device work.
     fn launches(&mut self) {
+        self.found.edges.reserve_exact(self.work.all().count());
         for (lane, work) in self.work.all() {
             if let Some(launch) = work.launch {
                 self.found.edge(launch.lane, launch.end, lane, work.start);

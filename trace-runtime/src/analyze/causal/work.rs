@@ -71,7 +71,15 @@ impl DeviceWork {
             }
         }
         let mut work = DeviceWork::default();
-        work.by_lane.resize_with(lanes.all.len(), LaneWork::default);
+        let counts = lanes.entry_counts().into_iter().zip(&lanes.all);
+        work.by_lane
+            .extend(counts.map(|(count, lane)| match lane.kind {
+                LaneKind::Device => LaneWork {
+                    works: Vec::with_capacity(count),
+                    ..LaneWork::default()
+                },
+                LaneKind::Host | LaneKind::Task => LaneWork::default(),
+            }));
         for entry in order.iter() {
             let index = entry as usize;
             let Some(lane) = lanes.of_entry(index) else {
