@@ -1,5 +1,5 @@
-//! A program that runs for a while, to be watched: in one terminal
-//! `OPTRACE=run.optrace cargo run --release --example serving -- 60`, in another `optrace top run.optrace`.
+//! A program that runs for a while, to watch it: in one terminal `OPTRACE=run.optrace cargo run --release --example
+//! serving -- 60`, in another `optrace top run.optrace`.
 //!
 //! Runs for a second without an argument.
 

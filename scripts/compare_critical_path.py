@@ -63,7 +63,7 @@ def ours(path):
 def hta(path):
     """Device and host work on HTA's path, in microseconds."""
     with tempfile.TemporaryDirectory() as folder:
-        # HTA writes beside the trace.
+        # HTA writes its results next to the trace.
         copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
         shown, quiet = os.dup(1), os.open(os.devnull, os.O_WRONLY)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures how often `optrace diff` is wrong: false alarms between runs of one binary, with and without load on a core,
-# and planted slowdowns that it must find. Prints a table and fails if a rate is worse than promised.
+# and planted slowdowns that it must find. Prints a table and fails if a rate is worse than documented.
 #   scripts/gate-check.sh                about two minutes, with wider limits: few recordings vary more
 #   scripts/gate-check.sh full [FOLDER]  the rates in the documentation; ten minutes on two quiet cores. Keeps the
 #                                        figures of the runs in FOLDER, if it is given
@@ -33,15 +33,15 @@ record() {
     mv "$temporary/run.json" "$(printf '%s/%s.%03d.json' "$folder" "$1" "$3")"
 }
 
-# plant SERIES CASE EXAMPLE NUMBER PLANT CONTROL
-# The control is a plant without effect, of the same length and form. The addresses of the program's data depend on the
-# length of its environment and on its allocations, and an op of `train_mlp` takes twice as long at some addresses.
+# plant SERIES CASE EXAMPLE NUMBER PLANT CONTROL The control is a planted change without effect, of the same length and
+# form. The addresses of the program's data depend on the length of its environment and on its allocations, and an op of
+# `train_mlp` takes twice as long at some addresses.
 plant() {
     record "$1" "$3" "$4" "$6"
     record "$1+$2" "$3" "$4" "$5"
 }
 
-# A trace has megabytes. Its figures, which are all that a comparison needs, have a few kilobytes.
+# A trace takes megabytes. Its figures, which are all that a comparison needs, take a few kilobytes.
 reduce() { "$bin/examples/gate_rates" reduce "$folder"; }
 
 echo "gate-check: recording runs of transformer and train_mlp"

@@ -19,7 +19,7 @@ if [ "${1:-}" = --instructions ]; then
     for program in "${programs[@]}"; do
         printf '%-28s' "$program"
         for part in 'trace_peers_heap::allocate*' 'trace_peers_heap::free*'; do
-            # The difference removes costs that occur once.
+            # The difference of two runs removes costs that occur once.
             few=$(count "$program" "$part" 4) many=$(count "$program" "$part" 12)
             printf ' %12s' "$(awk "BEGIN { printf \"%.1f\", ($many - $few) / (8 * 4096) }")"
         done

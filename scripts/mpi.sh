@@ -62,7 +62,7 @@ error = int(facts["rank.1.clock.offset_ns"]) - 50_000_000
 check(f"the offset of 50 ms is found, {error / 1000:+.1f} us", abs(error) <= 20_000)
 check(f"rank 2 is named: {slowdown['cause']}", "the cause is rank 2" in slowdown["cause"])
 check(f"the report names it: {report['answer']}", "rank 2 is the slowest" in report["answer"])
-# Medians over the steps: on a busy machine a few steps take any time.
+# Medians over the steps, because on a busy machine a few steps may take much longer.
 planted = statistics.median(map(int, facts["rank.2.planted_ns"].split()))
 steps = zip(fixed["recorded"]["steps"], fixed["replayed"]["steps"])
 cost = statistics.median(recorded[1] - replayed[1] for recorded, replayed in steps)

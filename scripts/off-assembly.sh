@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # With the feature off an annotated function is compiled like the plain one: the release assembly of
 # tests/crates/kernels.rs is the same, byte for byte, with the attributes and without them. With the feature on
-# it must differ, or the comparison proves nothing. Once with trace-runtime and once with trace-core.
+# it must differ, otherwise the comparison would prove nothing. Once with trace-runtime and once with trace-core.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=${CARGO_TARGET_DIR:-$root/target}/off-assembly

@@ -28,7 +28,7 @@ printf '%-20s %-8s %22s\n' subject calls 'instructions per call'
 "$peers" list | while IFS=$'\t' read -r subject column; do
     few=$(instructions "$subject" "$column" $short)
     many=$(instructions "$subject" "$column" $long)
-    # The difference removes costs that occur once.
+    # The difference of two runs removes costs that occur once.
     count=$(awk "BEGIN { print ($many - $few) / ($long - $short) }")
     plain=${plain:-$count}
     printf '%-20s %-8s %22s\n' "$subject" "$column" \

@@ -26,7 +26,7 @@ under() { # sanitizer, arguments of cargo test
 
 export TSAN_OPTIONS=halt_on_error=1
 tests=(--test stress --test session --test follow --test flight_recorder --test heap --test heap_totals)
-# Most of `optrace_files` reads damaged files on one thread: minutes under ThreadSanitizer, which has nothing to find there.
+# Most of `optrace_files` reads damaged files on one thread. That would take minutes, and has no races to find.
 under address "${tests[@]}" --test optrace_files
 if [ ! -d "$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library" ] &&
     ! rustup component add rust-src --toolchain nightly; then

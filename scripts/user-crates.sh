@@ -6,7 +6,7 @@ cargo clippy --quiet --all-targets
 cargo clippy --quiet --all-targets --no-default-features
 cargo test --quiet
 cargo test --quiet --no-default-features
-# trace-core alone in the graph, as in a library's own build.
+# Only trace-core is in the dependency graph, as when a library is built alone.
 cargo clippy --quiet --package library
 cargo clippy --quiet --package library --no-default-features
 cargo clippy --quiet --manifest-path off-inside-on/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}"

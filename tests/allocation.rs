@@ -30,7 +30,7 @@ fn a_steady_state_allocates_only_chunks() {
     let Allocated { calls, bytes } = counting::during(|| run(50_000));
     let store = session.finish_store();
     assert_eq!(store.len(), 110_000);
-    // A chunk is two allocations, and the list of chunks grows now and then.
+    // A chunk is two allocations, and the list of chunks grows a few times.
     let chunks = 100_000_usize.div_ceil(4096) + 1;
     assert!(
         calls <= 2 * chunks + 4,

@@ -1,4 +1,4 @@
-//! The analyses over time against slow, obvious versions of them, on random traces.
+//! Compares the analyses over time with slow, simple versions of them, on random traces.
 
 mod random_traces;
 
@@ -39,8 +39,7 @@ fn coarse(trace: &RecordedExecutionTrace) -> RecordedExecutionTrace {
     coarse
 }
 
-/// For each moment of a thread the index of the entry that is innermost then: the last to begin of
-/// those that run.
+/// For each moment of a thread, the index of the innermost entry: of those that run, the one that began last.
 fn innermost(trace: &RecordedExecutionTrace, thread: u64, at: i64) -> Option<usize> {
     trace
         .views()
@@ -61,7 +60,7 @@ fn end_of(trace: &RecordedExecutionTrace) -> i64 {
 
 proptest! {
     #[test]
-    fn sets_of_moments_are_sets_of_moments(a in spans(), b in spans()) {
+    fn intervals_behave_like_sets_of_moments(a in spans(), b in spans()) {
         let (one, two): (Intervals, Intervals) = (a.iter().copied().collect(), b.iter().copied().collect());
         let (a, b) = (moments(&a), moments(&b));
         prop_assert_eq!(one.length(), a.len() as u64);
@@ -151,7 +150,7 @@ proptest! {
                 total_ns[host] += own[index];
                 names.push(&trace.entries[host].operation);
             }
-            // An op inside an op of its name counts once.
+            // An op inside an op of the same name counts once.
             names.sort_unstable();
             names.dedup();
             for name in names {
@@ -252,10 +251,10 @@ proptest! {
     }
 
     #[test]
-    fn live_memory_is_what_was_taken_and_not_given_back(
+    fn live_memory_is_what_was_allocated_and_not_freed(
         blocks in prop::collection::vec((0..50i64, 1..50i64, 1..1000i64, any::<bool>()), 0..20),
     ) {
-        // A block is taken, and given back some time later unless the trace ends before.
+        // A block is allocated, and freed some time later unless the trace ends before.
         let mut events: Vec<(i64, i64, u64)> = Vec::new();
         for (address, &(start, length, bytes, freed)) in blocks.iter().enumerate() {
             events.push((start, bytes, address as u64));
@@ -280,7 +279,7 @@ proptest! {
             for &(at, bytes) in &memory.curve {
                 prop_assert_eq!(bytes as i64, live(at), "{}", at);
             }
-            // Frees and allocations at one moment may reach a peak between them.
+            // Frees and allocations at the same moment may reach a peak between them.
             let highest = (0..100).map(live).max().unwrap();
             prop_assert!(memory.peak_bytes as i64 >= highest);
             let held: u64 = memory.holders.iter().map(|holder| holder.bytes).sum();
@@ -322,8 +321,8 @@ proptest! {
 /// Index, span, thread and parent of an entry whose parent ran on another thread.
 type Handed = (usize, (i64, i64), u64, Option<usize>);
 
-/// The longest chain, moment by moment: on each thread the best so far grows by one while something
-/// runs that does not only wait, and passes to another thread where work is handed off and where it comes back.
+/// The longest chain, computed moment by moment. On each thread, the best chain so far grows by one while something
+/// runs that does not only wait. It passes to another thread where work is handed over, and back where that work ends.
 fn longest_chain(trace: &RecordedExecutionTrace) -> u64 {
     let mut best: BTreeMap<u64, u64> = threads_of(trace).into_iter().map(|id| (id, 0)).collect();
     let entries: Vec<Handed> = trace
@@ -356,7 +355,7 @@ fn longest_chain(trace: &RecordedExecutionTrace) -> u64 {
         for (&thread, chain) in &mut best {
             let works = |index: &usize| {
                 let (_, end) = span(&(&trace.entries[*index]).into());
-                // An op waits while what it handed over runs, if that ended before the op did.
+                // An op waits while the work that it handed over runs, if that work ended before the op did.
                 !entries.iter().any(|&(_, (from, to), _, parent)| {
                     parent == Some(*index) && from <= at && at < to && to <= end
                 })

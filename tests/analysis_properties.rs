@@ -1,4 +1,4 @@
-//! `TraceAnalyzer` against the same rules written out slowly, on random traces.
+//! Compares `TraceAnalyzer` with slow versions of the same rules, on random traces.
 
 mod random_traces;
 
@@ -130,7 +130,7 @@ proptest! {
         }
         let mut totals: HashMap<&str, i64> = HashMap::new();
         for ((name, _), spans) in lengths {
-            // Slow and obvious: which nanoseconds are covered, by the ends of all spans.
+            // The slow version: which nanoseconds are covered, by the ends of all spans.
             let mut ends: Vec<i64> = spans.iter().flat_map(|&(start, end)| [start, end]).collect();
             ends.sort_unstable();
             for pair in ends.windows(2) {

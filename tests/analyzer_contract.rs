@@ -276,7 +276,7 @@ fn json_with_only_the_required_fields_is_read() {
     assert_eq!(serde_json::to_string(&found).unwrap(), json);
 }
 
-/// `outer` (0–100 µs) holds `inner` (10–40 and 50–70), the first of which holds `outer` again (20–30).
+/// `outer` (0–100 µs) contains `inner` twice (10–40 and 50–70); the first `inner` contains `outer` again (20–30).
 fn nested() -> RecordedExecutionTrace {
     let at = |step, name, start, us| entry(step, name, us).with_start(Duration::from_micros(start));
     trace([

@@ -1,7 +1,7 @@
 //! A recording in a file has every op that ended, even if the process was killed.
 //!
-//! Each test starts this program again as a child. The child counts the ops that have ended in files of its own,
-//! after each op, and the test compares the recording with these counts.
+//! Each test starts this program again as a child. The child counts the ops that have ended in separate files, after
+//! each op, and the test compares the recording with these counts.
 
 #![cfg(all(unix, feature = "enabled"))]
 
@@ -27,7 +27,7 @@ fn outer(x: &[f32]) -> Vec<f32> {
     vec![inner(x); x.len()]
 }
 
-/// The body of the child: `BLACK_BOX` has the folder and how it ends.
+/// The body of the child: `BLACK_BOX` has the folder and the way in which the child ends.
 #[test]
 #[ignore = "started by the other tests as a child process"]
 fn child() {
@@ -44,7 +44,7 @@ fn child() {
     if end == "stuck" {
         block(&folder, &[1.0; 3]);
     }
-    // The session is dropped in these: what other threads do after that is not recorded.
+    // In these cases the session is dropped: what other threads do after that is not recorded.
     let ends = matches!(end, "panic" | "finish");
     let threads: Vec<_> = (1..THREADS)
         .map(|thread| {
@@ -99,7 +99,7 @@ fn block(folder: &Path, x: &[f32]) -> f32 {
     inner(x) + mlp(folder, x)
 }
 
-/// Runs ops, and counts those that have ended where no crash can lose it.
+/// Runs ops. The number of ops that have ended is written to a file, because a file survives a crash.
 fn work(folder: &Path, thread: usize, ops: u64) {
     let count = File::create(folder.join(format!("ended-{thread}"))).expect("a count");
     let data = [1.0; SHAPES];
@@ -267,7 +267,7 @@ fn the_report_of_a_killed_program_leads_with_the_ops_it_was_in() {
     fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// A small disk. Only a user who may mount a file system can make one.
+/// A small disk. Only a user who may mount file systems can make one.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -319,7 +319,7 @@ fn a_full_disk_is_an_error_at_the_start_or_counted_ops_later() {
     for op in 0..OPS {
         inner(&[1.0; SHAPES][..=op % SHAPES]);
         if op % 10_000 == 0 {
-            // The writer gets time to fill the disk.
+            // Gives the writer time to fill the disk.
             std::thread::sleep(Duration::from_millis(15));
         }
     }

@@ -1,11 +1,11 @@
-//! A small compressed file can be an endless text: a reader stops, and holds a bounded part of it.
+//! A small compressed file can decompress to endless text. A reader stops, and holds only a bounded part of it.
 
 use std::io::{self, Read};
 use trace_runtime::{TraceErrorKind, read};
 
 mod counting;
 
-/// Bytes of text after the beginning of each file, as if a decoder made them from a few kilobytes.
+/// Bytes of text after the beginning of each file, as a decoder could make them from a few kilobytes.
 const ENDLESS: u64 = 48 << 20;
 /// Less than the text.
 const BOUND: usize = 20 << 20;

@@ -95,7 +95,7 @@ fn a_generic_kernel_has_the_bus_bandwidth_of_its_collective() {
     // 4 MB in 1 ms, × 2 · 3 / 4.
     assert_eq!(found[0].bus_bytes_per_s, Some(6e9));
     assert_eq!(found[0].collective.as_deref(), Some("allreduce"));
-    // The group has four ranks, even where only two of them were traced.
+    // The group has four ranks, even if only two of them were traced.
     let two = merged(&ranks[..2]);
     assert_eq!((two[0].ranks, two[0].bus_bytes_per_s), (2, Some(6e9)));
 }
@@ -214,11 +214,11 @@ fn the_facts_survive_every_format_that_is_read_back() {
     }
 }
 
-/// A rank without a wall clock, whose clock began `late` µs after that of the others.
+/// A rank without a wall clock. Its clock began `late` µs after that of the others.
 fn unanchored(number: u32, late: u32, ends: &[(&str, &str, u32)]) -> TraceStore {
     let mut events = vec![start_at_zero()];
     for (name, ranks, end) in ends {
-        // Ranks enter at different times and leave together.
+        // Ranks enter at different times and leave at the same time.
         let start = end - 20 - number;
         events.push(kernel(start - late, 20 + number, &group(name, ranks)));
     }
@@ -230,7 +230,7 @@ fn unanchored(number: u32, late: u32, ends: &[(&str, &str, u32)]) -> TraceStore 
 }
 
 #[test]
-fn ranks_without_a_wall_clock_are_lined_up_by_their_collectives() {
+fn ranks_without_a_wall_clock_are_aligned_by_their_collectives() {
     // Ranks 0 and 1 share a group, 1 and 2 another one.
     let traces = [
         unanchored(0, 0, &[("tp", "[0, 1]", 200), ("tp", "[0, 1]", 400)]),
@@ -277,7 +277,7 @@ fn ranks_without_a_wall_clock_are_lined_up_by_their_collectives() {
     assert_eq!(tp.wait_ns, [(0, 0), (1, 2_000)]);
     let notes = all.report().notes.join("; ");
     assert!(
-        notes.contains("lined up by: collectives and messages"),
+        notes.contains("aligned by: collectives and messages"),
         "{notes}"
     );
 }

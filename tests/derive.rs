@@ -1,5 +1,5 @@
-//! `#[derive(TensorLike)]`: a struct or an enum is described by the tensors in it.
-//! The impl exists with the feature off as well.
+//! `#[derive(TensorLike)]`: a struct or an enum is described by the tensors in it. The impl also exists with the
+//! feature off.
 
 #![allow(dead_code, reason = "skipped fields are never read")]
 

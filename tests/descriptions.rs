@@ -8,23 +8,23 @@ use trace_runtime::{
     traced_op,
 };
 
-/// Its description panics after the first tensor if the fuse is lit.
+/// Its description panics after the first tensor if `panics` is true.
 struct Fragile {
     len: usize,
-    fuse: Cell<bool>,
+    panics: Cell<bool>,
 }
 
 impl Fragile {
     fn new(len: usize) -> Fragile {
-        let fuse = Cell::new(false);
-        Fragile { len, fuse }
+        let panics = Cell::new(false);
+        Fragile { len, panics }
     }
 }
 
 impl TensorLike for Fragile {
     fn describe(&self, sink: &mut TensorSink) {
         sink.tensor(&[self.len, 1], DType::F32, Device::Cpu);
-        assert!(!self.fuse.get(), "a description that panics");
+        assert!(!self.panics.get(), "a description that panics");
     }
 }
 
@@ -40,10 +40,10 @@ fn takes(x: &Fragile) -> usize {
 }
 
 #[traced_op]
-fn gives(x: &[f32], len: usize, lit: bool) -> Fragile {
+fn gives(x: &[f32], len: usize, panics: bool) -> Fragile {
     inner(x);
     let fragile = Fragile::new(len);
-    fragile.fuse.set(lit);
+    fragile.panics.set(panics);
     fragile
 }
 
@@ -68,8 +68,8 @@ fn outline(trace: &RecordedExecutionTrace) -> Vec<String> {
 fn an_op_whose_input_cannot_be_described_runs_as_any_other() {
     let fragile = Fragile::new(3);
     let ((), trace) = record(|| {
-        for lit in [true, false, true, false] {
-            fragile.fuse.set(lit);
+        for panics in [true, false, true, false] {
+            fragile.panics.set(panics);
             assert_eq!(takes(&fragile), 3);
         }
         inner(&[1.0]);
@@ -94,8 +94,8 @@ fn an_op_whose_input_cannot_be_described_runs_as_any_other() {
 fn an_op_whose_output_cannot_be_described_keeps_what_was_described() {
     let ((), trace) = record(|| {
         // The first and the last have a new signature; the others repeat one.
-        for (len, lit) in [(4, true), (4, false), (4, true), (5, true), (4, false)] {
-            assert_eq!(gives(&[1.0, 2.0], len, lit).len, len);
+        for (len, panics) in [(4, true), (4, false), (4, true), (5, true), (4, false)] {
+            assert_eq!(gives(&[1.0, 2.0], len, panics).len, len);
         }
     });
     let gives: Vec<String> = outline(&trace)
@@ -115,19 +115,19 @@ fn an_op_whose_output_cannot_be_described_keeps_what_was_described() {
     assert_eq!(trace.entries.len(), 10);
 }
 
-#[traced_op(meta(lit = lit))]
-async fn gives_later(x: &[f32], len: usize, lit: bool) -> Fragile {
+#[traced_op(meta(panics = panics))]
+async fn gives_later(x: &[f32], len: usize, panics: bool) -> Fragile {
     inner(x);
     let fragile = Fragile::new(len);
-    fragile.fuse.set(lit);
+    fragile.panics.set(panics);
     fragile
 }
 
 #[test]
 fn an_async_op_whose_output_cannot_be_described_is_not_lost() {
     let ((), trace) = record(|| {
-        for (len, lit) in [(4, true), (4, false), (5, true), (4, false)] {
-            let mut future = std::pin::pin!(gives_later(&[1.0, 2.0], len, lit));
+        for (len, panics) in [(4, true), (4, false), (5, true), (4, false)] {
+            let mut future = std::pin::pin!(gives_later(&[1.0, 2.0], len, panics));
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(future.as_mut().poll(&mut context).is_ready());
         }
@@ -145,7 +145,7 @@ fn an_async_op_whose_output_cannot_be_described_is_not_lost() {
             "gives_later [[2]] -> [4, 1] Ok in None",
         ]
     );
-    assert_eq!(trace.entries[0].meta["lit"], "true");
+    assert_eq!(trace.entries[0].meta["panics"], "true");
 }
 
 /// Runs an op in its description.

@@ -1,4 +1,4 @@
-//! Comparing groups of runs: changes that are found, changes that are not, and that the parts add up.
+//! Compares groups of runs: which changes are found, which are not, and that the parts add up.
 
 mod random_traces;
 
@@ -272,7 +272,7 @@ fn slow_runs_do_not_count() {
     let found = compare(&five(1, |_| {}), &slow);
     assert_eq!(failing(&found), [""; 0], "{:?}", found.total);
     assert_eq!(found.total.verdict, Verdict::Same);
-    // And they do not hide a change.
+    // Nor do they hide a change.
     for run in &mut slow.runs {
         let row = &mut run.rows[0].figures;
         row.self_ns = row.self_ns * 12 / 10;

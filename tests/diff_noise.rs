@@ -1,4 +1,4 @@
-//! Comparing runs of a busy machine: interrupted calls neither hide a change nor look like one.
+//! Compares runs of a busy machine: interrupted calls must not hide a change, and must not look like one.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Random {
 }
 
 /// A run of one thread. Ops take turns; each has a name, a number of calls and the length of a call in microseconds.
-/// `extra` is added to the length of a call, `gap` is the time after it.
+/// `extra` is added to the length of a call; `gap` is the time after it.
 fn run(
     ops: &[(&str, usize, f64)],
     random: &Random,
@@ -152,7 +152,7 @@ fn an_op_with_one_call_is_judged_by_what_the_runs_agree_on() {
     assert_eq!(failing(&compare(&five(1000.0), &five(1000.0))), [""; 0]);
     let found = compare(&five(1000.0), &five(5000.0));
     assert_eq!(op(&found, "load").unwrap().verdict, Verdict::Slower);
-    // Interrupted in some of the runs: not a change of the op.
+    // Interrupted in some of the runs only, so the op has not changed.
     let count = Cell::new(0);
     let after = group(5, || {
         count.set(count.get() + 1);

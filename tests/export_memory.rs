@@ -72,7 +72,7 @@ fn layers(count: i64) -> TraceStore {
     builder.finish()
 }
 
-/// The most memory that an export allocated beside the trace, in bytes.
+/// The most memory that an export allocated in addition to the trace, in bytes.
 fn peak(exporter: &dyn Exporter, trace: &TraceStore) -> isize {
     let before = HELD.with(|held| {
         let (now, _) = held.get();
@@ -102,7 +102,7 @@ fn an_export_of_entries_does_not_grow_with_the_trace() {
     assert!(growth(&TraceJson) < 0.01);
 }
 
-/// The most memory that writing a file allocated beside the trace, in bytes.
+/// The most memory that writing a file allocated in addition to the trace, in bytes.
 fn peak_of_file(trace: &TraceStore, name: &str) -> isize {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     trace.total_duration_us();
@@ -117,7 +117,7 @@ fn peak_of_file(trace: &TraceStore, name: &str) -> isize {
 }
 
 #[test]
-fn an_output_file_needs_a_megabyte_beside_the_trace() {
+fn an_output_file_needs_a_megabyte_in_addition_to_the_trace() {
     let trace = layers(30_000);
     for name in ["memory.json", "memory.json.gz", "memory.pftrace"] {
         let peak = peak_of_file(&trace, name);
@@ -127,7 +127,7 @@ fn an_output_file_needs_a_megabyte_beside_the_trace() {
 
 #[test]
 #[ignore = "minutes without optimisation: run with --release"]
-fn ten_million_entries_are_written_in_64_megabytes_beside_the_trace() {
+fn ten_million_entries_are_written_with_64_megabytes_in_addition_to_the_trace() {
     let trace = layers(3_333_334);
     assert!(trace.len() >= 10_000_000);
     for name in ["long.json", "long.json.gz", "long.pftrace"] {

@@ -241,7 +241,7 @@ fn panics_itself() {
 #[test]
 fn the_hook_runs_for_the_panics_of_the_program_and_for_no_others() {
     static HEARD: AtomicUsize = AtomicUsize::new(0);
-    // In a separate process: the hook belongs to the process.
+    // In a separate process, because the panic hook belongs to the process.
     let name = "the_hook_runs_for_the_panics_of_the_program_and_for_no_others";
     if std::env::var_os("WITH_A_HOOK").is_none() {
         let child = std::process::Command::new(std::env::current_exe().unwrap())

@@ -1,4 +1,5 @@
-//! Finishing a session with an output takes little memory beside the trace: entries are written from the compact store.
+//! Finishing a session with an output takes little memory in addition to the trace: entries are written from the
+//! compact store.
 #![cfg(feature = "enabled")]
 
 mod counting;
@@ -23,7 +24,7 @@ fn an_output_is_written_without_a_copy_of_the_trace() {
     let written = std::fs::metadata(&path).unwrap().len();
     std::fs::remove_file(path).unwrap();
     assert!(written > 100 * OPS as u64, "{written} bytes were written");
-    // 64 MB for ten million entries. The order of the entries, which the store keeps, is 4 bytes of it.
+    // 64 MB for ten million entries. 4 bytes per entry of it are for the order of the entries, which the store keeps.
     let allowed = OPS * 64 / 10 + (512 << 10);
     assert!(
         held <= allowed,

@@ -1,5 +1,5 @@
-//! A flight recorder keeps the last ops in fixed memory and dumps them while it keeps recording; a split recording keeps
-//! the last files.
+//! A flight recorder keeps the last ops in fixed memory and dumps them while it keeps recording; a split recording
+//! keeps the last files.
 
 #![cfg(all(unix, feature = "enabled"))]
 
@@ -63,7 +63,7 @@ fn count(trace: &TraceStore, key: &str) -> usize {
         .map_or(0, |count| count.parse().expect("a number"))
 }
 
-/// Waits for a file that another thread writes.
+/// Waits until another thread has written a file.
 fn wait_for(path: &Path) -> TraceStore {
     let began = Instant::now();
     loop {
@@ -97,7 +97,7 @@ fn the_last_ops_are_kept_and_the_others_counted() {
         [(OPS - 1) % 4]
     );
 
-    // It continues, and any format can be dumped.
+    // Recording continues, and a dump can have any format.
     slow(&[1.0]);
     session.dump(folder.file("dump.json")).expect("dumped");
     let json = read::open(folder.file("dump.json")).expect("a trace");
@@ -136,7 +136,7 @@ fn a_kept_recording_in_a_file_outlives_the_session_and_stays_small() {
         .start()
         .expect("a session");
     run(200_000);
-    // The file as it would be after a crash.
+    // A copy of the file as it would be after a crash.
     let crashed = folder.file("crashed.optrace");
     fs::copy(&path, &crashed).expect("copied");
     let kept = read::open(&crashed).expect("a trace");
@@ -227,7 +227,7 @@ fn a_split_recording_keeps_its_last_files_and_is_read_as_one() {
         .expect("a session");
     for _ in 0..ROUNDS {
         run(5_000);
-        // Gives the writer time: otherwise ops would be dropped, which another test covers.
+        // Gives the writer time: otherwise ops would be dropped, which another test checks.
         std::thread::sleep(Duration::from_millis(12));
     }
     let live = read::open(&path).expect("a trace");

@@ -135,7 +135,7 @@ fn followed_while_recording(mut recording: Recording, mut look: impl FnMut()) {
             scope.spawn(|| {
                 for op in 0..OPS {
                     work(op);
-                    // The threads may not be further ahead: the ring is small, and a reader without optimisation is slow.
+                    // The threads wait for the follower: the ring is small, and a reader without optimisation is slow.
                     while op / OPS_PER_UPDATE > updates.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_micros(200));
                     }
@@ -143,7 +143,7 @@ fn followed_while_recording(mut recording: Recording, mut look: impl FnMut()) {
             });
         }
         let mut ended = 0;
-        // Counts on a panic too: the other threads wait for it.
+        // Counts even after a panic, because the other threads wait for it.
         let _count = CountAll(&updates, UPDATES);
         for _ in 0..UPDATES {
             follower.update().expect("it is read");
@@ -189,7 +189,7 @@ fn a_recording_that_is_split_is_followed_from_file_to_file() {
 }
 
 #[test]
-fn a_follower_that_begins_at_the_end_has_what_follows() {
+fn a_follower_that_begins_at_the_end_has_only_later_ops() {
     let mut recording = Recording::start("end", |builder| builder);
     for op in 0..20_000 {
         work(op);
@@ -250,7 +250,10 @@ fn open_ops_have_their_shapes_and_the_time_so_far() {
             if thread.ops[1].duration_ns > 20_000_000 {
                 break thread.ops;
             }
-            assert!(start.elapsed() < Duration::from_secs(60), "no sign of life");
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "the process does not write"
+            );
         };
         let names: Vec<_> = stack.iter().map(|op| op.operation.as_str()).collect();
         assert_eq!(names, ["around", "inside"]);
@@ -279,7 +282,7 @@ fn open_ops_have_their_shapes_and_the_time_so_far() {
 }
 
 #[test]
-fn the_latest_ops_are_a_trace() {
+fn the_latest_ops_are_returned_as_a_trace() {
     let mut recording = Recording::start("latest", |builder| builder.metadata("model", "tiny"));
     let mut follower = Follower::open(&recording.path)
         .expect("a recording")
@@ -322,7 +325,7 @@ fn the_latest_ops_are_a_trace() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_an_error() {
+fn files_that_cannot_be_followed_are_an_error() {
     let folder = std::env::temp_dir().join(format!("follow-errors-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let json = folder.join("trace.json");

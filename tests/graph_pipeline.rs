@@ -13,7 +13,7 @@ use trace_runtime::{OpKind, RecordedExecutionTrace, RecordedTraceEntry, Session,
 const ROWS: [usize; 3] = [8, 24, 8];
 const STEPS: usize = 2;
 
-/// The only test with a session: a session records every thread of the process.
+/// The only test in this file, because a session records every thread of the process.
 #[test]
 fn devices_compute_their_rows_and_sum_their_gradients() {
     let session = Session::start().expect("no other session");

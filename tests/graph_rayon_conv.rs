@@ -1,4 +1,4 @@
-//! Work that an op gives to a rayon pool is recorded as its children, on whatever thread it runs.
+//! Work that an op gives to a rayon pool is recorded as its children, on every thread.
 #![cfg(feature = "enabled")]
 
 #[path = "../examples/rayon_conv/graph.rs"]
@@ -17,7 +17,7 @@ const DIMS: Dims = Dims {
     kernel: 3,
 };
 
-/// The only test: a session records every thread of the process.
+/// The only test in this file, because a session records every thread of the process.
 #[test]
 fn every_image_is_a_child_of_the_convolution_and_the_result_is_right() {
     let pool = rayon::ThreadPoolBuilder::new()

@@ -1,7 +1,6 @@
-//! The headline that a person who studied a trace would give, for real traces and for the examples.
+//! The headlines that an expert would give, for real traces and for the examples.
 //!
-//! The real traces are not part of the repository: those tests are skipped, with a note, where the folder
-//! is missing.
+//! The real traces are not part of the repository: those tests are skipped, with a note, if the folder is missing.
 #![cfg(feature = "enabled")]
 #![allow(clippy::duplicate_mod, reason = "the examples share files")]
 
@@ -178,7 +177,7 @@ fn check(what: &str, why: &str, found: &Findings, headline: &[Expected]) -> Resu
 }
 
 #[test]
-fn the_headlines_of_real_traces_are_those_of_a_person() {
+fn the_headlines_of_real_traces_are_those_of_an_expert() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/traces");
     if !folder.is_dir() {
         println!("skipped: `{}` is not there", folder.display());
@@ -229,9 +228,9 @@ fn example(
     (!fits).then(|| format!("{name}: expected {kinds:?} of {subjects:?} ({why}), found {found:#?}"))
 }
 
-/// One test for all of them: a session records every thread of the process.
+/// One test for all of them, because a session records every thread of the process.
 #[test]
-fn the_headlines_of_the_examples_are_those_of_a_person() {
+fn the_headlines_of_the_examples_are_those_of_an_expert() {
     let wrong = [
         example(
             "pipeline",

@@ -68,7 +68,7 @@ fn memory_is_charged_to_the_innermost_op_and_its_inputs() {
     assert_eq!(layer.retained_bytes(), 3 * 2000, "what `keep` returned");
     assert_eq!(layer.live_bytes(), 0);
     assert_eq!(layer.inside_allocations, 3 * 4);
-    // `keep` has returned, and the repeated input is gone.
+    // `keep` has returned, and the repeated input was freed.
     assert_eq!(layer.peak_bytes, 2000 + 8000);
 
     let scratch = find(&contexts, "scratch");
@@ -113,7 +113,7 @@ fn ops_on_the_threads_of_a_pool_are_charged_to_the_byte() {
             .into_par_iter()
             .map(|index| layer(&x[..size(index)]))
             .collect();
-        // Other threads than those that allocated.
+        // On other threads than those that allocated.
         made.into_par_iter().rev().for_each(drop);
     }
     let contexts = contexts(&session.finish());
@@ -154,7 +154,7 @@ fn ops_that_allocate_nothing_have_no_context() {
     let trace = session.finish();
     let contexts = contexts(&trace);
     assert!(contexts.iter().all(|one| one.operation != "sum"));
-    // `outer` frees what `keep` allocated inside it.
+    // `outer` frees the memory that `keep` allocated inside it.
     let outer = find(&contexts, "outer");
     assert_eq!((outer.calls, outer.allocated_bytes), (100, 0));
     assert_eq!((outer.inside_bytes, outer.temporary_bytes), (5000, 5000));
@@ -192,7 +192,7 @@ fn blocks_from_before_the_session_are_not_counted() {
     let trace = session.finish();
     let freed: u64 = contexts(&trace).iter().map(|c| c.freed_bytes).sum();
     assert!(freed < 100_000, "{freed}");
-    // And one that outlives a session is not taken for a block of the next one.
+    // A block that outlives a session does not count as a block of the next session either.
     let session = Session::start().unwrap();
     let kept = keep(&[1; 4096]);
     drop(session.finish());

@@ -225,7 +225,7 @@ fn a_product_that_copies_its_weights_is_a_finding() {
         "{}",
         found.sentence
     );
-    // Matrices of a few kilobytes are not worth a buffer.
+    // Matrices of a few kilobytes do not justify a buffer.
     let small = Run {
         config: Config {
             width: 24,

@@ -1,4 +1,5 @@
-//! A sampled recording of the heap: its figures are unbiased estimates of the exact ones, and marked as such.
+//! A sampled recording of the heap: its figures are unbiased estimates of the exact figures, and are marked as
+//! estimates.
 #![cfg(feature = "enabled")]
 
 use std::alloc::System;
@@ -50,7 +51,7 @@ fn assert_unbiased(name: &str, estimates: &[u64], exact: u64) {
         (mean - exact as f64).abs() <= 5.0 * error,
         "{name}: {mean} instead of {exact}, standard error {error}"
     );
-    // A test that accepts anything proves nothing.
+    // If the error were large, this test would accept anything.
     assert!(error < 0.05 * exact as f64, "{name}: {error} of {exact}");
 }
 
@@ -78,12 +79,12 @@ fn estimates_are_unbiased_for_small_and_large_blocks() {
     assert_unbiased("bytes", &bytes, allocated);
     assert_unbiased("blocks", &blocks, 20_200);
     assert_unbiased("temporary", &temporary, allocated);
-    // The vector of vectors has 24 bytes for each.
+    // The outer vector has 24 bytes for each inner one.
     assert_unbiased("kept", &kept, 400 * 3_000 + 400 * 24);
 }
 
 #[test]
-fn what_is_freed_was_sampled_when_it_was_allocated() {
+fn freed_blocks_were_sampled_when_they_were_allocated() {
     let _alone = alone();
     let session = Session::builder()
         .sample_allocations(EVERY)

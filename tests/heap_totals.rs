@@ -1,5 +1,5 @@
-//! The figures of `TracedAlloc` equal those of a counting allocator, to the byte. This file has one test, because no other
-//! may allocate meanwhile.
+//! The figures of `TracedAlloc` equal those of a counting allocator, to the byte. This file has one test, because no
+//! other test may allocate at the same time.
 #![cfg(feature = "enabled")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, mpsc};
 use trace_core::__engine::heap::totals;
 use trace_runtime::{DType, Device, Session, TensorLike, TensorSink, TracedAlloc, traced_op};
 
-/// The system's allocator, with its own count.
+/// The system's allocator with a separate count.
 struct Counting;
 
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);
@@ -72,7 +72,7 @@ thread_local! {
     static LATE: RefCell<Option<Late>> = const { RefCell::new(None) };
 }
 
-/// Allocates in its description.
+/// Allocates in its `describe`.
 struct Described(Vec<u8>);
 
 impl TensorLike for Described {
@@ -153,7 +153,7 @@ fn the_sums_are_those_of_the_allocator_to_the_byte() {
         drop(session.finish());
         later.push(kept);
         if round == 0 {
-            // Tables that grow once and are kept were made before the recording, and are freed in it.
+            // Tables that grow once and are kept: allocated before the recording, freed in it.
             continue;
         }
         assert_eq!(

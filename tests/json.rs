@@ -119,7 +119,7 @@ fn error_of(json: &str) -> String {
 }
 
 #[test]
-fn a_file_of_a_newer_version_is_an_error_of_its_own_kind() {
+fn a_file_of_a_newer_version_has_a_separate_kind_of_error() {
     let newer = MINIMAL.replacen('{', "{\"schema_version\": 7,", 1);
     let error = RecordedExecutionTrace::from_json(&newer).unwrap_err();
     assert_eq!(error.kind(), TraceErrorKind::NewerVersion);

@@ -101,7 +101,7 @@ fn scopes_label_what_runs_in_them_and_join() {
 }
 
 #[test]
-fn work_that_is_handed_over_takes_the_label_of_its_scope_along() {
+fn work_that_is_handed_over_has_the_label_of_its_scope() {
     let _alone = ONE_SESSION.lock().unwrap_or_else(PoisonError::into_inner);
     let session = Session::start().unwrap();
     label_scope("handed", || {

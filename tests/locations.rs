@@ -1,5 +1,5 @@
-//! The location of an op: file and line of the annotated function or the `op!`, from the recording to every output. And
-//! its module, by which ops are filtered.
+//! The location of an op: file and line of the annotated function or the `op!`, from the recording to every output.
+//! Also the module of an op, by which ops are filtered.
 #![cfg(feature = "enabled")]
 
 mod layers;
@@ -40,7 +40,7 @@ fn poll_once<R>(future: impl Future<Output = R>) -> R {
     }
 }
 
-/// Three methods: on their own, in an annotated block, of a trait.
+/// Three methods: annotated alone, in an annotated block, and in a trait.
 struct Scale(f32);
 
 impl Scale {
@@ -71,7 +71,7 @@ impl Layer for Scale {
 #[test]
 fn a_method_is_at_its_own_name() {
     let (forward, twice, once) = (lines_above!(7), lines_above!(18), lines_above!(25));
-    // Twice: at the first execution the op is registered, later ones only find it.
+    // Twice, because the first execution registers the op and later ones only find it.
     let ((), trace) = record(|| {
         for _ in 0..2 {
             Scale(2.0).forward(&[1.0]);
@@ -144,7 +144,7 @@ fn blocks_with_one_name_have_their_own_locations() {
         .map(|line| ("block", Some(line.as_str())))
         .collect();
     assert_eq!(locations(&trace), once.repeat(3));
-    // They are one op, whose row has all locations in the order of their first executions.
+    // The functions are one op, whose row has all locations in the order of their first executions.
     let rows = by_op(&trace);
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].count, &rows[0].locations), (12, &lines));
@@ -155,7 +155,7 @@ fn blocks_with_one_name_have_their_own_locations() {
     assert!(text.contains(&format!("{} +3", first.unwrap())), "{text}");
 }
 
-/// A function whose name comes from the caller of a macro is where the caller wrote it.
+/// A function whose name is an argument of a macro has the location at which the caller wrote the name.
 macro_rules! function {
     ($name:ident) => {
         #[traced_op]

@@ -10,10 +10,11 @@ use trace_runtime::{Session, TraceView, current_op, in_op, traced_op, with_recor
 
 const LIMIT: usize = 1 << 20;
 const OPS: usize = 100_000;
-/// Room for what a session needs before its first op, and for a table that grows once past the limit's estimate.
+/// For the memory that a session needs before its first op, and for a table that grows once beyond the estimate of the
+/// limit.
 const SLACK: usize = 128 << 10;
 
-/// Records `OPS` ops with a limit, and checks what was held meanwhile and that every op is recorded or counted.
+/// Records `OPS` ops with a limit, and checks how much memory was held, and that every op is recorded or counted.
 fn check(name: &str, ops: impl FnOnce()) {
     let session = Session::builder()
         .memory_limit(LIMIT)
@@ -63,7 +64,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 // One test: sessions do not nest, and the bytes of all threads are counted.
 #[test]
-fn whatever_ops_leave_behind_is_limited_and_what_does_not_fit_is_counted() {
+fn everything_that_ops_store_is_limited_and_ops_that_do_not_fit_are_counted() {
     check("rows", || {
         for _ in 0..OPS {
             plain(&[1.0]);

@@ -1,4 +1,4 @@
-//! `op!`: a block is recorded like a function, and with the feature off it is its block.
+//! `op!`: a block is recorded like a function; with the feature off, only the block remains.
 
 use trace_runtime::op;
 

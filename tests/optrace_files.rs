@@ -1,4 +1,4 @@
-//! `.optrace` files are read at any length and with any damage: what is whole is there, and the rest is named.
+//! `.optrace` files are read at any length and with any damage: undamaged parts are read, and the others are listed.
 
 #![cfg(all(unix, feature = "enabled"))]
 
@@ -46,7 +46,7 @@ fn recordings() -> (Vec<u8>, Vec<u8>, TraceStore) {
         outer(&OnNpu(op % 5));
         if op % 400 == 399 {
             session.step();
-            // Time for the writer: a quarter of a megabyte is soon full.
+            // Gives the writer time: a quarter of a megabyte is soon full.
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
     }
@@ -130,7 +130,7 @@ fn recordings_are_read_as_they_were_recorded_whole_or_in_part() {
     any_flip_does_no_harm(&live);
 }
 
-/// Any prefix is an error that names the header, or the first part of the rows and where the file ends.
+/// Any prefix gives an error about the header, or the first part of the rows and the position at which the file ends.
 fn prefixes_are_read(file: &[u8], whole: &HashSet<String>) {
     let mut last = 0;
     for len in (0..file.len())
@@ -159,8 +159,8 @@ fn prefixes_are_read(file: &[u8], whole: &HashSet<String>) {
     assert!(last > 0, "no prefix had a row");
 }
 
-/// A flipped bit in a finished file is noticed, and every row that is read is one that was recorded. Damaged tables lose
-/// names, never times.
+/// A flipped bit in a finished file is detected, and every row that is read is one that was recorded. Damaged tables
+/// lose names, but never times.
 fn flipped_bytes_are_noticed(file: &[u8], whole: &HashSet<String>) {
     let recorded = times(&read::from_slice(file).expect("a trace"));
     // The last bytes of a record's header have no meaning yet.
@@ -190,7 +190,7 @@ fn flipped_bytes_are_noticed(file: &[u8], whole: &HashSet<String>) {
                     .metadata()
                     .get(keys::READ_LOST_OPS)
                     .map_or(0, |lost| lost.parse().expect("a number"));
-                // A damaged header hides how many rows its record had.
+                // If a header is damaged, the number of rows in its record is not known.
                 assert!(trace.len() + lost <= whole.len());
             }
             Ok(_) => {}

@@ -178,7 +178,7 @@ fn async_event(phase: char, name: &str, id: &str, at: u32) -> String {
 }
 
 #[test]
-fn async_spans_nest_by_id_and_overlap_on_rows_of_their_own() {
+fn async_spans_nest_by_id_and_overlap_on_separate_rows() {
     let trace = of(&[
         async_event('b', "request", "1", 0),
         async_event('b', "request", "\"0x2\"", 10),

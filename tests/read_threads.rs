@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use trace_runtime::RecordedExecutionTrace;
 use trace_runtime::read::Reader;
 
-/// As an owned trace: its metadata also contain runtime calls, memory events and the names of threads.
+/// The trace as an owned one, because its metadata also contain runtime calls, memory events and the names of threads.
 fn read(text: &[u8], threads: usize) -> RecordedExecutionTrace {
     let store = Reader::new().with_threads(threads).from_slice(text);
     RecordedExecutionTrace::from(&store.unwrap())
@@ -39,7 +39,7 @@ fn threads_do_not_change_a_trace_of_ops_calls_and_kernels() {
     for threads in [2, 5] {
         assert!(read(text.as_bytes(), threads) == expected, "{threads}");
     }
-    // An error is at the same place.
+    // The error is at the same position.
     text.insert(4 << 20, '}');
     let error = |threads| {
         let reader = Reader::new().with_threads(threads);

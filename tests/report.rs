@@ -1,6 +1,6 @@
-//! The report as people and programs read it, compared with files under `data/`.
+//! Compares the report for people and for programs with files under `data/`.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --test report` writes the files anew.
+//! `UPDATE_GOLDEN=1 cargo test --test report` writes the files again.
 
 use std::path::Path;
 use trace_runtime::analyze::MachinePeaks;
@@ -126,7 +126,7 @@ fn json_reads_back() {
 }
 
 #[test]
-fn colour_is_asked_for_and_adds_nothing_else() {
+fn colours_are_added_only_if_requested() {
     let plain = report().to_text(&TextStyle::default());
     assert!(!plain.contains('\u{1b}'));
     let coloured = report().to_text(&TextStyle::default().with_colour(Colour::On));
@@ -156,7 +156,7 @@ fn a_report_of_nothing_has_the_reason() {
 }
 
 #[test]
-fn a_trace_without_any_shape_leads_to_the_way_out() {
+fn a_trace_without_any_shape_gets_a_note_with_the_solution() {
     let entry =
         |name| RecordedTraceEntry::new(0, name).with_duration(std::time::Duration::from_micros(5));
     let mut trace = RecordedExecutionTrace::new();
@@ -191,7 +191,7 @@ fn the_device_that_others_wait_for_is_named() {
         devices(&trace),
         "npu:1 is busy longest, 20.0 µs over the mean"
     );
-    // The other one is busy waiting.
+    // The other rank waits actively, so it is busy.
     trace.add_entry(entry("all_reduce", "npu:0", 60));
     assert_eq!(
         devices(&trace),
@@ -200,7 +200,7 @@ fn the_device_that_others_wait_for_is_named() {
 }
 
 #[test]
-fn an_op_that_took_no_time_is_no_answer() {
+fn an_op_that_took_no_time_is_not_in_the_headline() {
     let mut trace = RecordedExecutionTrace::new();
     trace.add_entry(RecordedTraceEntry::new(0, "noop"));
     assert_eq!(trace.report().answer, "1 entry took no time");

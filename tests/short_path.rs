@@ -1,4 +1,4 @@
-//! Ops that repeat are recorded on a shorter path than those that do not. Nothing of that may show in a trace.
+//! Ops that repeat are recorded on a shorter path than others. A trace must not show the difference.
 #![cfg(feature = "enabled")]
 
 use std::future::Future;
@@ -98,7 +98,7 @@ fn failures_between_successes_keep_their_outcome() {
     assert_eq!(outcomes, expected);
 }
 
-/// Its description runs an op.
+/// Its `describe` runs an op.
 struct Strange;
 
 impl TensorLike for Strange {
@@ -172,7 +172,7 @@ fn a_block_that_waits_in_a_future_is_recorded_among_the_ops_of_others() {
     };
     assert_eq!(count("block [[2]] ->"), 6);
     assert_eq!(count("waits"), 6);
-    // Before the wait a block is around its ops, and the ops of others are outside it.
+    // Before the wait, the block contains its ops, and the ops of others are outside it.
     assert_eq!(count("take [[8]] -> [1] (block)"), 3);
     assert_eq!(count("take [[8]] -> [2] (block)"), 3);
     assert_eq!(count("take [[4]] -> [4] (-)"), 6);
@@ -215,7 +215,7 @@ fn by_hand() {
 }
 
 #[test]
-fn what_code_leaves_open_inside_a_function_ends_with_it() {
+fn ops_left_open_inside_a_function_end_with_it() {
     let ((), trace) = record(|| {
         for _ in 0..4 {
             by_hand();

@@ -1,5 +1,5 @@
-//! Many threads, short and long, panics and restarts: what was recorded and what was counted as
-//! dropped adds up exactly. The sanitizers run this file too.
+//! Many threads, short and long, panics and restarts: the recorded and the dropped ops add up exactly. The sanitizers
+//! run this file too.
 #![cfg(feature = "enabled")]
 
 use std::panic::catch_unwind;

@@ -1,4 +1,4 @@
-//! Arrays of ndarray are recorded as they are passed and returned, whatever their storage and rank.
+//! Arrays of ndarray are recorded when they are passed and returned, for every storage and rank.
 #![cfg(feature = "enabled")]
 #![allow(
     clippy::needless_pass_by_value,
@@ -162,7 +162,7 @@ fn an_op_that_writes_into_its_argument_has_it_as_output() {
 }
 
 #[test]
-fn lists_and_options_of_arrays_are_seen_through() {
+fn arrays_in_lists_and_options_are_recorded() {
     #[traced_op]
     fn stack(parts: &[Array1<f32>], bias: Option<&Array1<f32>>) -> (Array2<f32>, usize) {
         let views: Vec<_> = parts.iter().map(|part| part.view()).collect();

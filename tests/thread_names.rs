@@ -53,7 +53,7 @@ fn threads_of_one_name_are_numbered() {
     let trace = rank(0, "main");
     let labels: Vec<String> = thread_labels(&trace).into_values().collect();
     assert_eq!(labels, ["main", "worker #1", "worker #2", "thread 4"]);
-    // Viewers show the labels; the name itself stays.
+    // Viewers show the labels; the name in the trace does not change.
     for exporter in [&ChromeTrace::new() as &dyn Exporter, &PerfettoTrace::new()] {
         let mut bytes = Vec::new();
         exporter.export(&trace, &mut bytes).unwrap();
@@ -63,7 +63,7 @@ fn threads_of_one_name_are_numbered() {
             "{text}"
         );
     }
-    // Ranks number their threads on their own.
+    // Each rank numbers its own threads.
     let both = TraceStore::merge(&[rank(0, "worker"), rank(1, "main")]).unwrap();
     let labels = thread_labels(&both);
     assert_eq!(labels[&(Some(0), Some(1))], "worker #1");

@@ -1,11 +1,11 @@
-//! Finds the functions of a source file that can have `#[traced_op]`.
+//! Finds the functions of a source file that the attribute `#[traced_op]` can be put on.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Attribute, ImplItemFn, ItemFn, Signature, TraitItemFn, Visibility};
 
-/// The text with `attribute` in front of every function that can have it, and the number of these functions.
+/// The text with `attribute` before every function that can have it, and the number of these functions.
 ///
 /// Nothing else changes: lines, comments and formatting stay, so that positions in messages can be compared.
 pub fn annotate(text: &str, attribute: &str) -> Result<(String, usize), syn::Error> {
@@ -69,7 +69,8 @@ fn start_of(signature: &Signature) -> Span {
         .unwrap_or_else(|| signature.fn_token.span())
 }
 
-/// Entry points of procedural macros are called by the compiler, and a naked function has no body to wrap.
+/// Excludes entry points of procedural macros, which the compiler calls, and naked functions, which have no body to
+/// wrap.
 fn excludes(attribute: &Attribute) -> bool {
     let excluded = [
         "proc_macro",
@@ -88,7 +89,7 @@ impl Visit<'_> for Functions {
     }
 
     fn visit_impl_item_fn(&mut self, item: &ImplItemFn) {
-        // `default fn` is a feature of nightly compilers only.
+        // `default fn` is possible only with nightly compilers.
         if item.defaultness.is_none() {
             self.add(&item.attrs, Some(&item.vis), &item.sig);
         }

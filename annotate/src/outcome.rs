@@ -1,4 +1,4 @@
-//! Builds and tests a project, and keeps the results to compare: messages of the compiler and results of tests.
+//! Builds and tests a project, and keeps the results for a comparison: messages of the compiler and results of tests.
 
 use crate::project::{Project, Published};
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,7 +108,7 @@ impl Outcome {
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             self.read_result(line);
         }
-        // A crash of a test process is a result too: the tests after it are missing.
+        // A crash of a test process is also a result: the tests after it are missing.
         let text = String::from_utf8_lossy(&output.stderr);
         for line in text.lines().filter(|line| line.contains("(signal: ")) {
             self.failed.insert(line.trim().to_owned());
@@ -130,7 +130,7 @@ impl Outcome {
         }
     }
 
-    /// Messages that `plain` does not have, with the numbers that are new.
+    /// The messages that are not in `plain`, or occur more often than there.
     pub fn new_messages<'a>(&'a self, plain: &'a Outcome) -> impl Iterator<Item = &'a str> {
         self.messages
             .iter()

@@ -12,8 +12,8 @@ pub struct Published {
     pub name: &'static str,
     pub version: &'static str,
     pub features: &'static [&'static str],
-    /// Arguments of `cargo add` for a crate that the tests need and that the published manifest does not list: cargo
-    /// leaves out those that have only a path.
+    /// Arguments of `cargo add` for a crate that the tests need and that is not in the published manifest: cargo leaves
+    /// out those that have only a path.
     pub for_tests: &'static [&'static str],
     /// Builds with optimisation, for tests that would take hours without it.
     pub optimised: bool,
@@ -35,15 +35,15 @@ impl Project {
             fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         copy_folder(&source, folder).map_err(|error| format!("{}: {error}", source.display()))?;
-        // Not a member of the workspace around it, and without the lock file of its authors.
+        // Makes the copy independent of the workspace around it, and of the lock file of its authors.
         let manifest = folder.join("Cargo.toml");
         let mut text = read(&manifest)?;
         if !text.contains("[workspace]") {
             text.push_str("\n[workspace]\n");
         }
         let mut text = without_exact_versions(&text);
-        // A crate that only the tests need may depend on the published crate. It gets this copy: otherwise its types
-        // would be other types than those of the tests.
+        // A crate that only the tests need may depend on the published crate. It must use this copy; otherwise its
+        // types would differ from those of the tests.
         let _ = write!(
             text,
             "\n[patch.crates-io]\n\"{}\" = {{ path = \".\" }}\n",
@@ -76,7 +76,7 @@ impl Project {
         let mut count = 0;
         for path in rust_files(&self.folder.join("src")) {
             let text = read(&path)?;
-            // Some files are included into others and are not a file of items.
+            // Some files are included into others and do not consist of items.
             let Ok((annotated, functions)) =
                 functions::annotate(&text, "#[::trace_core::traced_op]")
             else {
@@ -88,7 +88,7 @@ impl Project {
         Ok(count)
     }
 
-    /// Links a crate that nothing names, by an item at the start of the library.
+    /// Links a crate that no code names, by an item at the start of the library.
     pub fn link(&self, crate_name: &str) -> Result<(), String> {
         let path = self.folder.join("src/lib.rs");
         let mut text = read(&path)?;
@@ -103,7 +103,7 @@ impl Project {
     }
 }
 
-/// The manifest without `=` in front of the versions of crates that only the tests need. They are pinned for an old
+/// The manifest without `=` before the versions of crates that only the tests need. Those are pinned for an old
 /// compiler, and may conflict with the versions that the recorder needs.
 fn without_exact_versions(manifest: &str) -> String {
     let mut is_for_tests = false;

@@ -35,8 +35,8 @@ fn main() -> Result<(), SessionError> {
     Ok(())
 }
 
-/// Nanoseconds per call of each function, in the fastest of several rounds. The rounds alternate, so
-/// that noise on the machine affects both alike.
+/// Nanoseconds per call of each function, in the fastest of several rounds. The rounds alternate, so that noise on the
+/// machine affects both functions alike.
 fn fastest_ns(mut one: impl FnMut() -> f32, mut other: impl FnMut() -> f32) -> (f64, f64) {
     let mut best = (f64::INFINITY, f64::INFINITY);
     for _ in 0..200 {

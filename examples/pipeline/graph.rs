@@ -99,13 +99,13 @@ impl Worker {
         }
     }
 
-    // Without a device, because it only calls other ops: those have one.
+    // Without a device, because it only calls other ops, which have one.
     #[traced_op(name = "step", kind = other)]
     fn step(&mut self) {
         let hidden = relu(matmul(&self.inputs, &self.first));
         let guess = matmul(&hidden, &self.second);
         let slope = subtract(guess, &self.targets);
-        // The second layer's gradient is summed while the first layer's is still computed.
+        // The gradient of the second layer is summed while that of the first layer is still computed.
         let second = self.all_reduce(matmul(&transpose(&hidden), &slope));
         let slope = matmul(&slope, &transpose(&self.second));
         let slope = relu_backward(slope, &hidden);
@@ -155,7 +155,7 @@ fn ring(devices: usize) -> Vec<Link> {
 fn communicate(link: &Link, submitted: &Receiver<Reduction>) {
     for reduction in submitted {
         let sum = in_op(&reduction.parent, || all_reduce(&reduction.gradient, link));
-        // A device that has finished no longer receives its sum.
+        // A device that has finished does not receive its sum any more.
         drop(reduction.reply.send(sum));
     }
 }

@@ -25,7 +25,7 @@ struct Plant {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Change {
-    /// Extra time, as a multiple of the time the call took.
+    /// Extra time, as a multiple of the time that the call took.
     Longer(f64),
     Tail,
     Twice,
@@ -109,7 +109,7 @@ fn parse(text: &str) -> Plant {
     }
 }
 
-/// Keeps the thread busy for this much processor time, as real work would: on a busy machine it takes longer.
+/// Keeps the thread busy for this much processor time, as real work does. On a busy machine this takes longer.
 fn wait(length: Duration) {
     // The system counts processor time in ticks of some milliseconds. Short waits are rarely interrupted.
     let worked = if length > Duration::from_millis(10) {
@@ -127,7 +127,7 @@ fn wait(length: Duration) {
     }
 }
 
-/// The processor time of this thread, where the system has the file for it.
+/// The processor time of this thread, if the system has a file with it.
 fn processor_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let ns = text.split(' ').next()?.parse().ok()?;

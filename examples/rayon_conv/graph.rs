@@ -49,7 +49,7 @@ pub(crate) fn conv2d(images: &Array4<f32>, filters: &Array4<f32>) -> Array4<f32>
     );
 
     let mut result = Array4::zeros(output);
-    // Worker threads have no parent op by themselves; `in_op` gives them this one.
+    // Worker threads have no parent op of their own. `in_op` gives them this one.
     let here = current_op();
     let pairs: Vec<_> = images.outer_iter().zip(result.outer_iter_mut()).collect();
     pairs.into_par_iter().for_each(|(image, mut slot)| {

@@ -20,7 +20,7 @@ pub(crate) const BATCH: usize = 128;
 pub(crate) enum Walk {
     /// In the order of memory.
     Rows,
-    /// Each element a whole row after the previous one: the slowdown that the comparison must find.
+    /// The next element is a whole row further. This is the slowdown that the comparison must find.
     Columns,
 }
 

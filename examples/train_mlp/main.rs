@@ -27,7 +27,7 @@ const STEPS: usize = 60;
 const RUNS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Not recorded: warms up caches and clocks for the two runs that are compared.
+    // Not recorded: warms up caches and clocks before the two runs that are compared.
     train(STEPS / 4, Walk::Rows);
     if std::env::var_os("OPTRACE").is_some() {
         let session = Session::from_env()?;

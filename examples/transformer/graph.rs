@@ -54,15 +54,15 @@ impl Run {
     }
 }
 
-/// A model with random weights, the same for the same seed.
+/// A model with random weights. The same seed gives the same weights.
 pub(crate) struct Transformer {
     config: Config,
     tokens: Array2<f32>,
     positions: Array2<f32>,
     blocks: Vec<Block>,
     norm: LayerNorm,
-    /// A separate matrix rather than the transpose of the embedding: a product with a transposed
-    /// matrix has another cost than the others.
+    /// A separate matrix rather than the transpose of the embedding, because a product with a transposed matrix has
+    /// another cost than the others.
     unembed: Array2<f32>,
 }
 
@@ -264,8 +264,8 @@ fn matmul(a: &ArrayRef2<f32>, b: &ArrayRef2<f32>) -> Array2<f32> {
     planted("matmul", a.shape(), || a.dot(b))
 }
 
-/// Each row of `scores`, scaled and turned into weights that sum to one; a token sees itself and those
-/// before it, and the last row belongs to the last column.
+/// Scales each row of `scores` and turns it into weights that sum to one. A token uses only itself and the tokens
+/// before it; the last row belongs to the last column.
 #[traced_op(kind = compute)]
 fn causal_softmax(mut scores: Array2<f32>, scale: f32) -> Array2<f32> {
     let before = scores.ncols() - scores.nrows();
@@ -315,7 +315,7 @@ fn append(cached: &ArrayRef2<f32>, new: &ArrayRef2<f32>) -> Array2<f32> {
 /// One of the `candidates` most likely tokens, chosen by `chance` in `0.0 .. 1.0`.
 #[traced_op(kind = compute)]
 fn sample(logits: &ArrayRef1<f32>, candidates: usize, chance: f32) -> u32 {
-    // Sorts the whole vocabulary for a few candidates, on purpose: the trace shows the cost.
+    // Sorts the whole vocabulary to find a few candidates. This is intended: the trace shows its cost.
     let mut ranked: Vec<usize> = (0..logits.len()).collect();
     planted("sample", logits.shape(), || {
         ranked.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));

@@ -1,6 +1,6 @@
 //! Writes small recordings into a folder, as the first inputs of the target `optrace`: `recordings FOLDER`.
 //!
-//! They are the parts of recordings that were split, which have no ring: a few kilobytes, in which a fuzzer finds its way.
+//! They are parts of split recordings, which have no ring. With only a few kilobytes, a fuzzer can explore them.
 
 use std::error::Error;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn fails(x: &[f32]) -> Result<f32, String> {
     x.first().copied().ok_or_else(|| "no element".to_owned())
 }
 
-/// Records so many ops, with threads and steps, and returns when all of them are in the file.
+/// Records this many ops, with threads and steps, and returns when all of them are in the file.
 fn record(path: &Path, ops: usize) -> Result<(), Box<dyn Error>> {
     let mut session = Session::builder()
         .stream_to(path)

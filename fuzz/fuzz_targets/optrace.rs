@@ -1,9 +1,10 @@
 //! Any change to a recording is read without a panic, by the reader and by the follower.
 //!
-//! The input is a list of changes to a recording that this program makes once: a position in four bytes, and a byte that
-//! replaces the one there. A third of the changed recordings is read as it is, a third with corrected checksums, so that
-//! the changes are not found by them, and a third is also cut off. An input that is a recording itself
-//! (`examples/recordings.rs` writes the first ones) is read as it is, and with corrected checksums.
+//! The input is a list of changes to a recording that this program makes once. A change is a position in four bytes,
+//! and a byte that replaces the one at that position. A third of the changed recordings is read as it is. A third is
+//! read with corrected checksums, so that the changes are not detected by them. A third is also cut off. An input that
+//! is a recording itself (`examples/recordings.rs` writes the first ones) is read as it is, and with corrected
+//! checksums.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes are a trace or an error. In a trace, parents come first and contain their children on the same
-//! thread. It converts to the other storage without loss, and a report is made of it.
+//! Any bytes are a trace or an error. In a trace, parents come before their children and contain those on the same
+//! thread. The trace converts to the other storage without loss, and a report is made of it.
 
 #![no_main]
 
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
     let recorded = has(b"\"entries\"") || has(b"\"trace-runtime\"");
     for (index, view) in trace.views().enumerate() {
-        // Our own formats keep the parents that were recorded, whether or not they fit the times.
+        // Our formats keep the recorded parents, even if they do not fit the times.
         let Some(parent) = view.parent().filter(|_| !recorded) else {
             continue;
         };

@@ -122,7 +122,7 @@ fn run<'a>(mut bytes: &'a [u8], depth: usize, mut session: Option<&mut Session>)
                         break;
                     }
                 }
-                // It has ended, or is dropped here.
+                // The future has ended, or is dropped here.
                 ended();
             }
             7 => {
@@ -170,7 +170,7 @@ fn run<'a>(mut bytes: &'a [u8], depth: usize, mut session: Option<&mut Session>)
 fuzz_target!(|input: &[u8]| {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        // The fuzzer's own hook ends the process, also for a panic that is part of the sequence.
+        // The fuzzer's hook ends the process, even for a panic that is part of the sequence.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if !IS_EXPECTED.get() {

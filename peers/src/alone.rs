@@ -12,7 +12,7 @@ const OPS: usize = 1_000_000;
 const PROCESSES: usize = 9;
 const PARTS: [&str; 3] = ["finish_store", "finish", "tensorlogic"];
 
-/// Nanoseconds per op of one part. Processes that [`Finishing::run`] starts call it.
+/// Nanoseconds per op of one part. Called in the processes that [`Finishing::run`] starts.
 pub fn part(name: &str) -> Option<f64> {
     let per_op = |nanoseconds: u128| nanoseconds as f64 / OPS as f64;
     let session = || Session::start().expect("no other session runs");

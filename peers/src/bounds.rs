@@ -30,7 +30,7 @@ impl Limit {
     }
 }
 
-/// The median decides; the best value is printed as the cost without noise.
+/// The median decides. The best value is also printed, as the cost without noise.
 pub fn print(
     rounds: &Rounds,
     threads: &Threads,

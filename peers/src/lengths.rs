@@ -1,5 +1,5 @@
-//! Measures whether an op costs the same in a long recording. Each recording is a separate process: memory that
-//! was used before is cheaper to fill, and a short recording would find some.
+//! Measures whether an op costs the same in a long recording. Each recording is a separate process: memory that was
+//! used before is cheaper to fill, and a short recording would reuse some.
 
 use crate::alone::answer;
 use crate::statistics::Spread;
@@ -10,7 +10,7 @@ use crate::table::{Table, number};
 const LENGTHS: [usize; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 const ROUNDS: usize = 9;
 const MOST_PROCESSES: usize = 10;
-/// More than two chunks of ours, so that each slice pays for the memory it fills.
+/// More than two chunks of ours, so that each slice includes the cost of new memory.
 const SLICE: usize = 10_000;
 
 /// Nanoseconds per call by length, the plain call included.
@@ -25,7 +25,7 @@ impl Lengths {
         let mut floor = vec![Vec::new(); LENGTHS.len()];
         for _ in 0..ROUNDS {
             for (index, &length) in LENGTHS.iter().enumerate() {
-                // A short recording has few slices to take the median of.
+                // A short recording has only a few slices to take the median of.
                 for _ in 0..(1_000_000 / length).clamp(1, MOST_PROCESSES) {
                     let taken = answer("peers", &["length", &length.to_string()]);
                     ours[index].push(taken[0]);
@@ -64,8 +64,8 @@ impl Lengths {
     }
 }
 
-/// Nanoseconds per call of ours and of the floor in a recording of `calls` calls. Processes that [`Lengths::run`] starts
-/// call it.
+/// Nanoseconds per call of ours and of the floor in a recording of `calls` calls. Called in the processes that
+/// [`Lengths::run`] starts.
 pub fn length(calls: usize) -> (f64, f64) {
     let ours = per_call(&Ours, Column::WithShapes, calls);
     (ours, per_call(&Floor, Column::Bare, calls))

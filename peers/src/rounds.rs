@@ -4,7 +4,7 @@ use crate::statistics::Spread;
 use crate::subject::{Column, Subject};
 use crate::table::{NONE, Table, number};
 
-/// Fewer than fastrace holds below one root span.
+/// Fewer than the number of spans that fastrace keeps in one root span.
 const CALLS: usize = 8192;
 
 /// Nanoseconds per call, by subject, column and round.
@@ -21,10 +21,10 @@ const OURS: usize = 2;
 impl Rounds {
     pub fn run(subjects: &[Box<dyn Subject>], rounds: usize) -> Rounds {
         let mut taken = vec![[const { Vec::new() }; 3]; subjects.len()];
-        // The first round is for page faults and lazy statics.
+        // The first round is not counted: it has page faults and initialises lazy statics.
         for round in 0..=rounds {
             for turn in 0..subjects.len() {
-                // The order changes, so that no subject always follows the same other one.
+                // The order changes, so that a subject does not always follow the same other subject.
                 let index = (turn + round) % subjects.len();
                 for (column, taken) in Column::ALL.into_iter().zip(&mut taken[index]) {
                     if let Some(time) = column.measure(&*subjects[index], CALLS)
@@ -41,7 +41,7 @@ impl Rounds {
         }
     }
 
-    /// Over the plain call of the same round.
+    /// The difference to the plain call of the same round.
     fn over_plain(&self, subject: usize, column: Column) -> Option<Spread> {
         let taken = &self.taken[subject][column as usize];
         let plain = &self.taken[PLAIN][Column::Bare as usize];
@@ -68,7 +68,7 @@ impl Rounds {
         self.of_ours(Column::WithShapes).over(self.floor())
     }
 
-    /// Ours with shapes over the cheapest bare span of a peer.
+    /// The cost of ours with shapes, divided by that of the cheapest bare span of a peer.
     pub fn shapes_over_peers(&self) -> Spread {
         let peers = (OURS + 1..self.names.len())
             .filter_map(|peer| self.over_plain(peer, Column::Bare))

@@ -92,7 +92,7 @@ const WARM_UP: usize = 512;
 /// Times `calls` calls of `op`.
 #[inline(always)]
 pub fn timed(calls: usize, mut op: impl FnMut(&Matrix, &Matrix) -> Matrix) -> Duration {
-    // Not in the loop below, where callgrind would count costs that only the first call has.
+    // Outside the loop below, where callgrind would count costs that only the first call has.
     warm_up(&mut op);
     let start = Instant::now();
     repeat(calls, &mut op);
@@ -113,7 +113,7 @@ fn call(op: &mut impl FnMut(&Matrix, &Matrix) -> Matrix) {
     black_box(op(black_box(&A), black_box(&B)).dims[0]);
 }
 
-/// The loop that is timed. `scripts/peers.sh` has callgrind count what happens in it, by its name.
+/// The loop that is timed. `scripts/peers.sh` makes callgrind count its instructions, by its name.
 #[inline(never)]
 fn repeat(calls: usize, op: &mut impl FnMut(&Matrix, &Matrix) -> Matrix) {
     for _ in 0..calls {

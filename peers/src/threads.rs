@@ -10,7 +10,7 @@ const ROUNDS: usize = 15;
 const CALLS: usize = 8192;
 const SLICES: usize = 15;
 
-/// Two threads over one: the median of the rounds, and the best of two over the best of one.
+/// The speed of two threads divided by that of one: the median over the rounds, and the ratio of the best values.
 #[derive(Clone, Copy)]
 pub struct Scaling {
     pub median: f64,

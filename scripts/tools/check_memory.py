@@ -43,7 +43,7 @@ peaks, left = [], []
 for segment, events in zip(snapshot["segments"], snapshot["device_traces"]):
     blocks = [block for block in segment["blocks"] if block["state"] == "active_allocated"]
     left.append(sum(block["size"] for block in blocks))
-    # Backwards from the state at the end, as the page does.
+    # Replays the events backwards from the state at the end, as the page does.
     live = peak = left[-1]
     for event in reversed(events):
         live += {"alloc": -event["size"], "free_completed": event["size"]}.get(event["action"], 0)

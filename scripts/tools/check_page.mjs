@@ -62,7 +62,7 @@ const context = await chromium.launchPersistentContext(profile, {
   ],
 });
 
-// Opens a page and waits until it has read its data. Errors and requests are problems of the test that runs.
+// Opens a page and waits until it has read its data. Errors and requests of the page are added to `problems`.
 async function open(file, fragment = "", options = {}) {
   const page = await context.newPage();
   if (options.viewport) await page.setViewportSize(options.viewport);
@@ -322,7 +322,7 @@ await check("timeline: the sums of the whole range are the figures of the report
   const expected = sums(whole.ops, (row) => row.operation, (row) => row.self_ns);
   for (const name of Object.keys(expected)) equal(shown[name], expected[name], `self time of ${name.slice(0, 60)}`);
   equal(rows.reduce((sum, row) => sum + Number(row.count), 0), whole.entries, "executions");
-  // Half of it by mouse.
+  // Selects half of it with the mouse.
   const box = await (await page.$("#timeline")).boundingBox();
   await page.keyboard.down("Shift");
   await page.mouse.move(box.x + 400, box.y + 60);
@@ -408,7 +408,7 @@ await check("a range of steps restricts ops, call tree, flame graph and timeline
   await page.selectOption("#until", "2");
   equal([(await fragmentOf(page)).step, (await fragmentOf(page)).until], ["1", "2"], "address");
   const report = json(training0, "--steps", "1..2");
-  // Device time of host ops is only known where a report is in the page.
+  // Device time of host ops is only known if the page contains a report.
   const figures = { ...report, ops: report.ops.map((row) => ({ ...row, device_total_ns: 0 })) };
   await checkOps(page, figures);
   await checkTree(page, training0, ["--steps", "1..2"]);
@@ -651,7 +651,7 @@ if (process.env.SIZES) {
     const paint = await page.evaluate(() => performance.getEntriesByType("paint").find((one) => one.name === "first-contentful-paint")?.startTime);
     const marks = await page.evaluate(() => Object.fromEntries(performance.getEntriesByType("mark").map((one) => [one.name, Math.round(one.startTime)])));
     console.log(`     first paint after ${paint?.toFixed(0)} ms, findings ${marks["findings shown"]} ms, timeline ${marks["timeline read"]} ms`);
-    // Each step: the key is handled, and the frame is painted by the page and by the browser.
+    // The time of a step: handling the key, plus the page's time for painting the frame.
     const steps = await page.evaluate(async () => {
       const canvas = document.getElementById("timeline");
       canvas.focus();

@@ -39,7 +39,7 @@ pub(crate) fn repeated(
 }
 
 #[test]
-fn the_peak_is_held_by_the_ops_that_took_the_memory() {
+fn the_peak_is_held_by_the_ops_that_allocated_the_memory() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);
     let ops: Vec<_> = ["load", "matmul"]
@@ -51,7 +51,7 @@ fn the_peak_is_held_by_the_ops_that_took_the_memory() {
             .with_during(during)
             .with_address(address)
     };
-    // Block 9 is from before the trace.
+    // Block 9 was allocated before the trace.
     for event in [
         event(10, 100, Some(ops[0]), 1),
         event(20, 300, Some(ops[1]), 2),
@@ -80,7 +80,7 @@ fn the_peak_is_held_by_the_ops_that_took_the_memory() {
 }
 
 #[test]
-fn what_the_allocator_counts_itself_is_believed() {
+fn the_count_of_the_allocator_is_used() {
     let mut builder = TraceStoreBuilder::new();
     builder.push_memory(&MemoryEvent::new(1, 8, "cpu").with_allocated(4096));
     assert_eq!(live_memory(&builder.finish())[0].peak_bytes, 4096);

@@ -115,7 +115,7 @@ fn a_rank_waits_at_a_collective_until_the_last_one_starts() {
 }
 
 #[test]
-fn sends_and_single_ranks_are_no_collectives() {
+fn sends_and_single_ranks_are_not_collectives() {
     let mut builder = TraceStoreBuilder::new();
     for rank in [0, 1] {
         let thread = builder.thread(None, Some(rank), None);

@@ -45,7 +45,7 @@ fn peaks_are_read_from_the_trace() {
 }
 
 #[test]
-fn given_flops_win_over_inferred_ones() {
+fn given_flops_replace_inferred_ones() {
     let mut trace = RecordedExecutionTrace::new();
     let entry = RecordedTraceEntry::new(0, "matmul")
         .with_input_shapes(vec![vec![2, 3], vec![3, 5]])
@@ -59,8 +59,8 @@ fn given_flops_win_over_inferred_ones() {
     assert_eq!((given.flops, given.flops_inferred), (7, false));
 }
 
-/// A layer whose matmul of 60 FLOPs and 124 bytes launches a kernel of 65 ns, and a relu that launches
-/// nothing; `linked` is false if the trace has lost the launch.
+/// A layer whose matmul of 60 FLOPs and 124 bytes launches a kernel of 65 ns, and a relu that launches nothing;
+/// `linked` is false if the launch is missing in the trace.
 fn launched(linked: bool) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let (host, stream) = (
@@ -95,7 +95,7 @@ fn the_rate_of_an_op_is_that_of_the_device_work_it_launched() {
     assert_eq!(matmul.bytes_per_s, Some(124.0 / 65.0 * 1e9));
     let layer = row("layer");
     assert_eq!((layer.device_self_ns, layer.device_total_ns), (0, 65));
-    // It ran on the host: its own time counts.
+    // It ran on the host, so its own time is used.
     assert_eq!(row("relu").flops_per_s, Some(6.0 / 12.0 * 1e9));
     let kernel = row("gemm");
     assert_eq!((kernel.device_self_ns, kernel.device_ns()), (0, Some(65)));

@@ -35,7 +35,8 @@ fn an_idle_stream_waits_for_another_stream_or_for_communication() {
             .iter()
             .map(|cause| (cause.cause.as_str(), cause.ns))
             .collect();
-        // Until 20 the host was in `step`. The launch took from 20 to 30, the work waited until 100, and began 5 late.
+        // Until 20, the host was in `step`. The launch took from 20 to 30. The work was queued until 100, and began 5
+        // later.
         assert_eq!(
             found,
             [
@@ -119,14 +120,14 @@ fn work_without_a_launch_has_an_unknown_cause() {
 fn launches_are_counted_with_their_queue_and_their_delay() {
     let mut run = Run::new();
     run.op("step", 0, 300);
-    // On an empty queue, 5 late, and shorter than its launch.
+    // Launched on an empty queue, begins 5 late, and is shorter than its launch.
     let first = run.call("cudaLaunchKernel", 0, 20);
     run.kernel("a", 7, 25, 35, first);
     // A graph: two kernels from one call, the second queued after the first.
     let graph = run.call("cudaGraphLaunch", 40, 60);
     run.kernel("b", 7, 70, 150, graph);
     run.kernel("c", 7, 150, 200, graph);
-    // Launched while two are queued.
+    // Launched while two others are queued.
     let last = run.call("cudaLaunchKernel", 80, 90);
     run.kernel("d", 7, 200, 260, last);
     let trace = run.finish();

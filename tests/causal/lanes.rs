@@ -6,7 +6,7 @@ use trace_runtime::TraceView;
 use trace_runtime::analyze::{CausalModel, activity, task_times};
 
 #[test]
-fn the_thread_that_asked_for_a_backward_pass_waits_for_it() {
+fn the_thread_that_requested_a_backward_pass_waits_for_it() {
     for name in [
         "autograd::engine::evaluate_function: MulBackward0",
         "CudnnConvolutionBackward",
@@ -35,7 +35,7 @@ fn the_thread_that_asked_for_a_backward_pass_waits_for_it() {
 }
 
 #[test]
-fn a_thread_that_goes_on_does_not_wait_for_another() {
+fn a_thread_that_continues_does_not_wait_for_another() {
     let mut run = Run::new();
     for start in (0..200).step_by(20) {
         run.op("main", start, start + 15);
@@ -75,7 +75,7 @@ fn a_receive_waits_for_its_send_and_a_send_for_its_receive() {
     assert_eq!((sender.waiting_ns, sender.working_ns), (60, 20));
     assert_eq!(sender.waits[0].waits_for, "rank 1");
 
-    // A send that was over before its receive began did not wait.
+    // A send that ended before its receive began did not wait.
     let mut run = Run::new();
     run.rank(0);
     run.op("send", 0, 10);

@@ -1,5 +1,5 @@
-//! The causal model: each rule on the smallest trace that shows it, to the nanosecond, and random runs of a host
-//! and its device against slow, obvious versions.
+//! The causal model: each rule on the smallest trace that shows it, to the nanosecond, and random runs of a host and
+//! its device, compared with slow, simple versions.
 
 mod idle;
 mod lanes;

@@ -135,7 +135,7 @@ fn a_suspended_op_keeps_its_device_idle_where_it_was_suspended() {
     let running = (task.duration_us * 1000.0) as u64 - pause.length_ns;
     assert!(cpu.busy_ns.abs_diff(running) <= 1, "{cpu:?}");
     assert!(cpu.idle_ns.abs_diff(pause.length_ns) <= 1, "{cpu:?}");
-    // The op that blocked on it waited meanwhile.
+    // While it was suspended, the op that blocked on it waited.
     let host = &CausalModel::new(&trace).lanes()[0];
     assert!(host.waiting_ns >= 30_000_000, "{host:?}");
     assert_eq!(host.waits[0].operation, "block_on_sleeper");

@@ -17,7 +17,7 @@ proptest! {
         prop_assert_eq!(path.ops.iter().map(|op| op.path_ns).sum::<u64>(), path.length_ns);
         prop_assert_eq!(path.host_ns + path.device_ns, path.length_ns);
 
-        // The steps follow each other, and what is between them adds up.
+        // The steps of the path follow each other, and the times between them add up.
         let steps: Vec<_> = model.critical_steps().collect();
         let mut at = None;
         for step in &steps {

@@ -1,4 +1,4 @@
-//! Traces of a host that launches work on a device: put together by hand, or simulated from random calls.
+//! Traces of a host that launches work on a device: built by hand, or simulated from random calls.
 
 use proptest::prelude::*;
 use trace_runtime::model::{Launch, NewEntry, RuntimeCall, ThreadIndex, TraceStoreBuilder};

@@ -1,4 +1,4 @@
-//! Slow, obvious versions of the model's analyses, moment by moment.
+//! Slow, simple versions of the model's analyses, moment by moment.
 
 use trace_runtime::{TraceStore, TraceView};
 
@@ -27,7 +27,7 @@ fn launched(trace: &TraceStore) -> Vec<Launched> {
         .collect()
 }
 
-/// For each stream, when its work was done.
+/// For each stream, when its work ended.
 type DoneByStream = Vec<(u64, i64)>;
 
 /// The synchronisations that waited: start, end, and the streams that they waited for.
@@ -60,8 +60,8 @@ pub(crate) fn host_waiting(trace: &TraceStore) -> u64 {
     waits.map(|(start, end, _)| end.abs_diff(start)).sum()
 }
 
-/// The longest chain, moment by moment. A lane's chain grows by one while it works; it is offered to other lanes at
-/// launches and at the ends of synchronisations.
+/// The longest chain, computed moment by moment. The chain of a lane grows by one while the lane works. At launches and
+/// at the ends of synchronisations, it replaces the chain of another lane if that is shorter.
 pub(crate) fn longest_chain(trace: &TraceStore) -> u64 {
     let (work, waits) = (launched(trace), waited(trace));
     let calls: Vec<_> = trace

@@ -137,7 +137,7 @@ fn the_caller_of_a_copy_waits_if_the_copy_ended_before_the_call() {
     let lane = host(&run.finish());
     assert_eq!((lane.working_ns, lane.waiting_ns), (45, 55));
 
-    // Nothing was queued: the call prepared the copy until it began.
+    // Nothing was queued, so the call prepared the copy until the copy began.
     let mut run = Run::new();
     run.op("aten::copy_", 0, 100);
     let copy = run.call("cudaMemcpyAsync", 10, 70);
@@ -188,7 +188,7 @@ fn a_stream_waits_for_the_event_of_another() {
         assert_eq!(path.crossed[0].what, "between device work");
         let guessed = |note: &String| note.contains("do not name their event");
         assert_eq!(model.missing().iter().any(guessed), !named);
-        // The device was busy all the time but for 5 ns after the event.
+        // The device was busy all the time, except for 5 ns after the event.
         let device = &idle(&trace)[0];
         assert_eq!(causes(device), [("launch delay", 5)]);
         assert_eq!((device.busy_ns, device.idle_ns), (190, 5));

@@ -74,8 +74,8 @@ fn nodes(bytes: &[u8]) -> Vec<Node> {
     messages[1..].iter().map(Node::of).collect()
 }
 
-/// Runs the nodes as Chakra's feeder does, each when all of its `data_deps` have ended, and returns when each ends in
-/// nanoseconds; fewer than there are nodes if some wait for each other.
+/// Runs the nodes as Chakra's feeder does: each node begins when all of its `data_deps` have ended. Returns the end of
+/// each node in nanoseconds. Some are missing if nodes wait for each other.
 fn run(nodes: &[Node]) -> BTreeMap<u64, u64> {
     let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
     loop {
@@ -183,7 +183,8 @@ fn one_thread_runs_one_after_the_other_and_parents_come_first() {
     assert_eq!(run(&nodes)[&loss.id], 11_100);
     assert_eq!((layer.start_us, loss.start_us), (0, 15));
     assert_eq!(matmul.shapes, "[[64,32]]");
-    // The types are those that the feeder reads: `num_ops` is an `int64`, `tensor_size` a `uint64`, `is_cpu_op` a `bool`.
+    // The types are those that the feeder reads: `num_ops` is an `int64`, `tensor_size` a `uint64`, `is_cpu_op` a
+    // `bool`.
     assert_eq!(matmul.attributes["num_ops"], (9, "77".to_owned()));
     assert_eq!(matmul.attributes["tensor_size"].0, 13);
     assert_eq!(matmul.attributes["is_cpu_op"], (27, "1".to_owned()));
@@ -271,7 +272,7 @@ fn each_rank_has_a_file_with_its_communication_and_the_numbers_of_groups_agree()
         assert_eq!(reduce.attributes["pg_name"], (29, "0".to_owned()));
         assert_eq!(reduce.attribute("is_cpu_op"), Some("0"));
         assert_eq!(run(nodes).len(), nodes.len());
-        // Without the wait for the other rank.
+        // Without the time that it waited for the other rank.
         assert_eq!(reduce.attribute("duration_ns"), Some("690"));
     }
     let (send, receive) = (named(&ranks[0], "mpi::send"), named(&ranks[1], "mpi::recv"));

@@ -7,7 +7,7 @@ use trace_runtime::export::{self, ChromeTrace, Exporter, PerfettoTrace, Speedsco
 use trace_runtime::model::{MemoryEvent, NewEntry, TraceStoreBuilder};
 use trace_runtime::{RecordedExecutionTrace, TraceStore, TraceView};
 
-/// JSON as a format whose viewers open only a few events.
+/// JSON, as if it were a format whose viewers open only a few events.
 struct AtMost(usize);
 
 impl Exporter for AtMost {
@@ -26,7 +26,7 @@ impl Exporter for AtMost {
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // It is not there the first time.
+    // At the first run, it does not exist.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     folder
@@ -101,7 +101,7 @@ fn an_op_that_never_ends_does_not_keep_a_trace_from_being_split() {
 }
 
 #[test]
-fn a_file_that_viewers_would_not_open_is_refused_with_a_way_out() {
+fn a_file_that_viewers_would_not_open_is_refused_with_a_solution() {
     let folder = folder("refused");
     let error = export::write(&AtMost(10), &steps(), folder.join("run.json")).unwrap_err();
     let text = error.to_string();
@@ -141,7 +141,7 @@ fn each_rank_gets_a_file_with_its_number() {
     }
 }
 
-/// Layers of three ops on a device, the inner ones inside each other, each with an output.
+/// Layers on a device. Each is three nested ops with an output each.
 fn layers(count: i64) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(Some(1), None, None);
@@ -161,7 +161,7 @@ fn layers(count: i64) -> TraceStore {
     builder.finish()
 }
 
-/// Refused as one file; split into files of at most a million events, which together have all entries.
+/// Such a trace is refused as one file. Split files have at most a million events each, and together all entries.
 fn past_a_million(
     exporter: &dyn Exporter,
     trace: &TraceStore,

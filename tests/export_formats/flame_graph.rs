@@ -68,7 +68,7 @@ fn a_picture_has_no_root_without_a_meaning() {
         );
     }
     assert!(!svg.contains("<title>trace ") && !svg.contains("<title>all "));
-    // Without accelerators there is nothing but ops.
+    // Without accelerators the picture has only ops.
     let mut host_only = launching();
     host_only.entries.truncate(1);
     let svg = exported_text(&FlameGraph::new(), &host_only);

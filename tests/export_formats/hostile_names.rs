@@ -1,5 +1,5 @@
-//! Names that could break a file, a viewer or a terminal, in every field of a trace that has a name, through
-//! every export and the report. Each file is read by a reader that is not ours.
+//! Names that could break a file, a viewer or a terminal, in every field of a trace that has a name, in every export
+//! and the report. Each file is checked with a reader that is not ours.
 
 use crate::csv::records;
 use crate::perfetto::decode;
@@ -11,7 +11,7 @@ use trace_runtime::export::{
 use trace_runtime::report::{TextStyle, printable};
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore, read};
 
-/// A file with a name that ends in half a character.
+/// A file with a name that ends in the middle of a character.
 const HALVES: &str = r#"{
     "otherData": {"half \ud83e": "of a crab \udd80"},
     "traceEvents": [
@@ -259,8 +259,8 @@ fn csv_has_them_in_one_field() {
     });
 }
 
-/// Characters that could change a terminal are escaped. Spreadsheets take some first characters as the start
-/// of a formula; a quote before them makes them text.
+/// Characters that could change a terminal are escaped. Spreadsheets read some first characters as the start of a
+/// formula; a quote before them makes them text.
 fn csv_name(name: &str) -> String {
     let name = printable(name);
     let formula = name.starts_with(['=', '+', '-', '@']);
@@ -268,7 +268,7 @@ fn csv_name(name: &str) -> String {
 }
 
 #[test]
-fn reports_show_them_without_obeying_them() {
+fn reports_escape_them() {
     each_name(|name, trace| {
         let report = trace.report();
         let markdown = report.to_markdown(12);
@@ -284,7 +284,7 @@ fn reports_show_them_without_obeying_them() {
         }
         let mut columns = None;
         for line in markdown.lines() {
-            // A bar after a backslash is text.
+            // A bar after a backslash is part of the text.
             let bars = line
                 .replace("\\\\", "")
                 .replace("\\|", "")

@@ -1,4 +1,4 @@
-//! Every export of every trace is valid, its spans nest, and its times are those of the trace.
+//! Checks that every export of every trace is valid, that its spans nest, and that its times are those of the trace.
 
 #[path = "../support/arbitrary.rs"]
 mod arbitrary;

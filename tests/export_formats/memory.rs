@@ -113,7 +113,7 @@ impl Object {
     }
 }
 
-/// Runs the instructions of a pickle. Objects are copied where Python shares them, which is the same for constants.
+/// Runs the instructions of a pickle. Shared objects are copied, which makes no difference for constants.
 fn unpickle(bytes: &[u8]) -> Object {
     let mut rest = bytes;
     let mut take = |count: usize| {
@@ -181,7 +181,7 @@ fn unpickle(bytes: &[u8]) -> Object {
     }
 }
 
-/// Replays the events of each device and asserts what viewers rely on. Returns the peaks.
+/// Replays the events of each device and checks the properties that viewers need. Returns the peaks.
 fn check(snapshot: &Object) -> Vec<i128> {
     let segments = snapshot.get("segments").list();
     let traces = snapshot.get("device_traces").list();
@@ -234,7 +234,7 @@ fn check(snapshot: &Object) -> Vec<i128> {
 #[test]
 fn a_snapshot_for_torch_has_the_blocks_with_their_stacks() {
     let snapshot = unpickle(&exported(&TorchMemory, &layer()));
-    // By its address the whole block is known; live memory knows the least that it can be.
+    // The address gives the size of the whole block. Live memory only has the smallest possible size.
     assert_eq!(check(&snapshot), [5500]);
     let [trace] = snapshot.get("device_traces").list() else {
         panic!("one device");

@@ -1,4 +1,4 @@
-//! The ending of an output file picks its format, and a path is checked before there is a trace.
+//! The ending of an output file picks its format, and a path is checked before the trace exists.
 
 use crate::random_trace::two_ranks;
 use std::fs;

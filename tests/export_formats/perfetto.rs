@@ -136,7 +136,7 @@ fn memory_is_a_counter_track_in_bytes() {
 }
 
 #[test]
-fn the_critical_path_is_a_track_of_its_own_where_asked_for() {
+fn the_critical_path_is_a_separate_track_if_requested() {
     let trace = two_ranks();
     let decoded = decode(&exported(
         &PerfettoTrace::new().with_critical_path(),

@@ -63,7 +63,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Parents come before their children; little else is as a recorder would have it.
+    /// Parents come before their children. Most other properties of recorded traces are missing.
     pub(crate) fn random_trace()(
         entries in vec(entry(), 0..24),
         metadata in proptest::collection::hash_map(name(), name(), 0..3),

@@ -242,7 +242,7 @@ fn a_file_of_a_later_version_is_read_like_that_of_another_profiler() {
 }
 
 prop_compose! {
-    /// Ops as a recorder has them: on each thread, children inside their parents.
+    /// Ops as in a recording: on each thread, children are inside their parents.
     fn recorded()(
         depths in proptest::collection::vec((1..4u64, 0..4usize, 1..50u64, 0..9usize), 1..40),
         dtype in proptest::sample::select(
@@ -250,7 +250,7 @@ prop_compose! {
         ),
     ) -> TraceStore {
         let mut builder = TraceStoreBuilder::new();
-        // A thread's clock, and what is open on it, each inside the one before.
+        // The clock of each thread, and its open ops, each inside the one before.
         let mut clocks = [0i64; 4];
         for (thread, depth, length, dim) in depths {
             let index = builder.thread(Some(thread), Some(thread as u32 % 2), None);

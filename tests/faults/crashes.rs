@@ -141,7 +141,7 @@ fn child(how: &str) -> Row {
             "abort" => std::process::abort(),
             "overflow" => drop(std::hint::black_box(overflow(1))),
             "memory" => {
-                // Pages are touched, so that the limit is reached by the allocator of a program as usual.
+                // Pages are written, so that the allocator reaches the limit as in a real program.
                 let mut held = Vec::new();
                 loop {
                     held.push(vec![1u8; 1 << 20]);
@@ -196,8 +196,8 @@ fn streamed(how: &'static str, signal: Option<i32>) -> Row {
     row_of(&read::open(stream()).expect("a trace"))
 }
 
-/// A session without a mapped file. Ops that ended while the file was written may or may not be in it: the file is that of
-/// a moment after the signal.
+/// A session without a mapped file. The file has the trace of a moment after the signal, so ops that ended while it was
+/// written may or may not be in it.
 fn written(how: &'static str, signal: Option<i32>) -> Row {
     if let Some(how) = part() {
         return child(&how);
@@ -255,7 +255,7 @@ fn out_of_memory() -> Row {
     row_of(&read::open(stream()).expect("a trace"))
 }
 
-/// A small disk. Only a user who may mount a file system can make one.
+/// A small disk. Only a user who may mount file systems can make one.
 fn small_disk(size: &str) -> PathBuf {
     let disk = folder().join("disk");
     fs::create_dir(&disk).expect("a folder");
@@ -287,7 +287,7 @@ fn full_disk() -> Row {
     for op in 0..OPS {
         leaf(&[1.0; 7][..=op as usize % 7]);
         if op.is_multiple_of(10_000) {
-            // The writer gets time to fill the disk.
+            // Gives the writer time to fill the disk.
             std::thread::sleep(Duration::from_millis(15));
         }
     }
@@ -330,7 +330,7 @@ fn many_shapes() -> Row {
         .expect("a session");
     let data = vec![0.0; 1_000_000];
     for len in 1..=data.len() {
-        // Its inputs are described; the sum of a million elements would take hours.
+        // Only its inputs are described: adding up a million elements would take hours.
         of_any_shape(&data[..len]);
     }
     Row::of(&session.finish_store()).with_ended(data.len() as u64)

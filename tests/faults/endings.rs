@@ -1,4 +1,4 @@
-//! Ends of a process, and of copies of it.
+//! A process ends or forks.
 
 use crate::row::{Fault, Row, ended, folder, skip};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ fn exit_code(child: libc::pid_t) -> Option<i32> {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // SAFETY: the child has not been waited for, so the number is still its own.
+    // SAFETY: the child has not been waited for, so the number still belongs to it.
     unsafe { libc::kill(child, libc::SIGKILL) };
     None
 }
@@ -72,7 +72,7 @@ fn fork() -> Row {
     leaves();
     assert_eq!(exit_code(child), Some(0), "the child records");
     let trace = session.try_finish().unwrap();
-    // The child has ended first.
+    // The child has ended before this.
     let parent = std::process::id().to_string();
     let own = folder().join(format!("run.pid-{parent}.json"));
     assert_eq!(trace.metadata()["written_to"], own.display().to_string());

@@ -1,4 +1,4 @@
-//! Panics: in an op, and in the code that describes one.
+//! Panics inside an op, and in the code that describes one.
 
 use crate::row::{Fault, Row, ended};
 use std::panic::catch_unwind;

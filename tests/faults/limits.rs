@@ -1,4 +1,4 @@
-//! More of everything than a recording can hold.
+//! Programs that record more than a recording can hold.
 
 use crate::row::{Fault, Row, ended};
 use trace_runtime::{Session, TraceRecorder, traced_op, with_recorder};
@@ -102,7 +102,7 @@ mod allocator {
                 crate::row::ended();
                 IS_TRACED.set(true);
             }
-            // SAFETY: the caller's promises are passed on.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe { System.alloc(layout) }
         }
 

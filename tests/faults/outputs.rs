@@ -59,7 +59,7 @@ fn full_disk() -> Row {
     Row::of(&trace)
 }
 
-/// The kernel's own folder exists, and no user may create a file in it.
+/// A folder of the kernel: it exists, and no user may create a file in it.
 fn unwritable() -> Row {
     if !Path::new("/proc/self").exists() {
         skip();
@@ -87,7 +87,7 @@ fn closed_pipe() -> Row {
     Row::of(&error.into_trace().expect("the trace is not lost"))
 }
 
-/// A process that `OPTRACE` makes record. All of them are recording when the first one ends.
+/// A process that records because of `OPTRACE`. All such processes are recording when the first one ends.
 fn records_by_environment() -> Row {
     let session = Session::from_env().unwrap();
     leaves();

@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub(crate) counted: u64,
 }
 
-/// A process that takes longer hangs.
+/// A process that takes longer than this is considered as hanging.
 const LONGEST: Duration = Duration::from_secs(120);
 const CHILD: &str = "FAULT";
 
@@ -30,7 +30,7 @@ pub(crate) fn ended() {
 }
 
 impl Row {
-    /// The row of a trace, with the ops that this process has counted.
+    /// The row of a trace. The ops that have ended are those that this process has counted.
     pub(crate) fn of(trace: &dyn TraceView) -> Row {
         let number = |key: &str| -> u64 {
             let value = trace.metadata().get(key);
@@ -48,7 +48,8 @@ impl Row {
         Row::of(&trace_runtime::read::open(path).expect("a trace"))
     }
 
-    /// The row of a process that may have ended inside an op: at least `ended` ops had ended, and at most `begun` had begun.
+    /// The row of a process that may have ended inside an op: at least `ended` ops had ended, and at most `begun` had
+    /// begun.
     pub(crate) fn with_ended_within(self, ended: u64, begun: u64) -> Row {
         self.with_ended((self.recovered + self.counted).clamp(ended, begun))
     }
@@ -76,7 +77,7 @@ pub(crate) fn folder() -> PathBuf {
     PathBuf::from(folder)
 }
 
-/// This program again, to be another process of the same fault.
+/// This program as another process of the same fault.
 pub(crate) fn other_process(part: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
@@ -86,7 +87,7 @@ pub(crate) fn other_process(part: &str) -> Command {
     command
 }
 
-/// The part that this process has in its fault, if it is not the first.
+/// The part of the fault that this process runs, if it is not the first process.
 pub(crate) fn part() -> Option<String> {
     std::env::var("FAULT_PART").ok()
 }
@@ -138,7 +139,7 @@ pub(crate) fn run(faults: &[&[Fault]]) -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// The exit code of a fault that this machine cannot have.
+/// Exits with the code for a fault that cannot be tested on this machine.
 pub(crate) fn skip() -> ! {
     std::process::exit(77)
 }

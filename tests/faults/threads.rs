@@ -1,4 +1,4 @@
-//! Threads that are running, parked, gone or ending when the recording ends, and ops that are open then.
+//! Threads that are running, parked, ending or have ended when the recording ends, and ops that are open then.
 
 use crate::row::{Fault, Row, ended};
 use std::cell::RefCell;
@@ -86,7 +86,7 @@ fn gone() -> Row {
     Row::of(&session.finish())
 }
 
-/// Runs ops when its thread ends, twice: the second time after the recorder of the thread is gone.
+/// Runs ops when its thread ends, twice: the second time after the thread's recorder was freed.
 struct AtTheEnd(u32);
 
 impl Drop for AtTheEnd {
@@ -108,8 +108,8 @@ fn in_destructors() -> Row {
     let session = Session::start().unwrap();
     for _ in 0..THREADS {
         let thread = std::thread::spawn(|| {
-            // Its destructor is registered before that of the recorder, so it runs after it or before it, depending on
-            // the system; the second one always runs later.
+            // Its destructor is registered before that of the recorder. Which one runs first depends on the system; the
+            // second value's destructor always runs later.
             FIRST.with(|first| first.replace(Some(AtTheEnd(1))));
             leaves(TIMES);
         });
@@ -125,7 +125,7 @@ fn outer(session: Session, depth: u32) -> Row {
         return outer(session, depth - 1);
     }
     let row = Row::of(&session.finish());
-    // The five calls of `outer` are open: none of them is recorded later, so they end with the recording.
+    // The five calls of `outer` are still open. They are not recorded later, so they count as lost.
     row.with_ended(row.ended + 5)
 }
 
@@ -166,7 +166,7 @@ fn open_tasks() -> Row {
         assert!(task.as_mut().poll(&mut context).is_pending());
         ended();
     }
-    // Never polled: they have not begun.
+    // Never polled, so they have not begun.
     let unpolled: Vec<_> = (0..50).map(|_| Box::pin(later(3))).collect();
     let row = Row::of(&session.finish());
     drop((open, unpolled));
@@ -190,7 +190,7 @@ fn handed_over() -> Row {
     Row::of(&session.finish())
 }
 
-/// Threads that all try to record at once: an op is in the trace of the session that its thread has.
+/// Threads that all try to record at the same time. An op is in the trace of the session that its thread has.
 fn racing_sessions() -> Row {
     let rows = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2)

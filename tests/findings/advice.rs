@@ -1,4 +1,4 @@
-//! What findings name beside their cost, and advice that fits the cause.
+//! The facts that findings name in addition to their cost, and advice that fits the cause.
 
 use crate::{Profile, kinds, of_kind};
 use trace_runtime::analyze::{FindingKind, findings};
@@ -11,7 +11,7 @@ fn advice(trace: &TraceStore, kind: FindingKind) -> String {
 }
 
 #[test]
-fn a_step_that_is_slow_outside_of_ops_says_so() {
+fn a_slow_step_names_the_time_outside_of_ops() {
     let stepping = |op_in_slow: u64| {
         let mut profile = Profile::default();
         let mut at = 0;
@@ -65,7 +65,7 @@ fn a_kernel_with_one_long_call_names_it() {
 }
 
 #[test]
-fn a_device_that_runs_dry_at_synchronisations_gets_advice_about_them() {
+fn a_device_that_runs_out_of_work_at_synchronisations_gets_advice_about_them() {
     let trace = |synchronises: bool| {
         let mut profile = Profile::default();
         for round in 0..5 {
@@ -87,7 +87,7 @@ fn a_device_that_runs_dry_at_synchronisations_gets_advice_about_them() {
 }
 
 #[test]
-fn idle_time_without_launches_asks_for_the_runtime_calls() {
+fn idle_time_without_launches_gets_the_advice_to_record_runtime_calls() {
     let mut profile = Profile::default();
     for round in 0..5 {
         profile.op("prepare", round * 100, 95);
@@ -144,7 +144,7 @@ fn a_sentence_has_the_first_shapes_without_scalars() {
 }
 
 #[test]
-fn short_ops_that_cost_nothing_are_a_note_and_no_finding() {
+fn short_ops_that_cost_nothing_give_a_note_and_not_a_finding() {
     let mut builder = TraceStoreBuilder::new();
     builder.metadata("overhead_ns", "40");
     let thread = builder.thread(None, None, None);

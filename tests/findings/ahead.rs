@@ -1,4 +1,4 @@
-//! Steps whose device work runs on after they ended on the host.
+//! Steps whose device work continues after they ended on the host.
 
 use crate::{Profile, near, of_kind};
 use trace_runtime::TraceStore;
@@ -35,7 +35,7 @@ fn shares_refer_to_the_steps_with_their_device_work() {
         "{:?}",
         report.notes
     );
-    // The table of steps has them as they were marked.
+    // The table of steps shows them as they were marked.
     assert!(
         report
             .steps

@@ -33,7 +33,7 @@ fn an_idle_device_is_host_bound_and_names_the_host_op() {
     );
     let op = of_kind(&found, FindingKind::HostOp).unwrap();
     assert_eq!(op.subject, "prepare");
-    // The headline does not repeat what its first sentence names.
+    // The headline does not repeat the op that its first sentence names.
     assert_eq!(found.headline().len(), 1);
 }
 
@@ -45,13 +45,13 @@ fn a_busy_device_is_not_host_bound_and_its_work_is_named() {
     assert_eq!(work.subject, "matmul");
     assert!(near(work.share, 0.994), "{}", work.share);
     assert_eq!(work.parts[0].name, "sgemm");
-    // A category of one kernel is one finding.
+    // A category with only one kernel is one finding.
     assert!(of_kind(&found, FindingKind::DeviceOp).is_none());
     assert!(!kinds(&kernels(20).read()).contains(&FindingKind::DeviceCategory));
 }
 
 #[test]
-fn one_of_several_kernels_is_a_finding_of_its_own() {
+fn one_of_several_kernels_is_a_separate_finding() {
     let mut profile = Profile::default();
     profile.op("aten::mm", 0, 1000);
     profile.launch(0, 1, "sgemm_128", (10, 600));
@@ -77,7 +77,7 @@ fn a_device_without_a_host_is_idle_for_an_unknown_reason() {
     let idle = of_kind(&found, FindingKind::DeviceIdle).unwrap();
     assert!(near(idle.share, 0.8));
     assert!(of_kind(&found, FindingKind::HostBound).is_none());
-    // With the host in the trace the reason is known, and a busy device has nothing to explain.
+    // If the host is in the trace, the reason is known. A busy device needs no explanation.
     assert!(!kinds(&kernels(20).read()).contains(&FindingKind::DeviceIdle));
     assert!(!kinds(&kernels(100).read()).contains(&FindingKind::DeviceIdle));
 }
@@ -102,7 +102,7 @@ fn many_short_kernels_are_launch_bound_and_long_ones_are_not() {
 }
 
 #[test]
-fn a_device_that_runs_dry_at_a_synchronisation_is_found() {
+fn a_device_that_runs_out_of_work_at_a_synchronisation_is_found() {
     let profile = |synchronises: bool| {
         let mut profile = Profile::default();
         for round in 0..5 {
@@ -119,7 +119,7 @@ fn a_device_that_runs_dry_at_a_synchronisation_is_found() {
     let found = findings(&profile(true));
     let dry = of_kind(&found, FindingKind::Synchronisation).unwrap();
     assert_eq!(dry.subject, "aten::item");
-    // Four gaps of 100 µs after waits of 85 µs, which cost no more than themselves, and 10 µs after the last kernel.
+    // Four gaps of 100 µs after waits of 85 µs, which cost at most their own length, and 10 µs after the last kernel.
     assert!(near(dry.share, 350.0 / 920.0), "{}", dry.share);
     assert!(!kinds(&profile(false)).contains(&FindingKind::Synchronisation));
 }

@@ -34,7 +34,7 @@ fn a_host_op_is_ranked_over_all_its_shapes() {
 }
 
 #[test]
-fn many_small_host_ops_are_no_finding_each() {
+fn many_small_host_ops_give_no_findings() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);
     for (at, number) in (0..).step_by(40).zip(0..25) {
@@ -61,7 +61,7 @@ fn a_trace_without_start_times_has_shares_of_the_time_in_ops() {
 }
 
 #[test]
-fn products_with_one_row_are_slow_beside_large_ones() {
+fn products_with_one_row_are_slow_compared_with_large_ones() {
     let products = |small_ns: u64| {
         let mut builder = TraceStoreBuilder::new();
         let thread = builder.thread(None, None, None);
@@ -156,7 +156,7 @@ fn an_empty_trace_has_no_findings() {
     assert!(found.list.is_empty() && found.headline().is_empty());
 }
 
-/// Ten rounds of an op of `op` µs every 100 µs.
+/// Ten executions of an op, one every 100 µs. Each takes `op` µs.
 fn ops_with_gaps(op: u64) -> Vec<FindingKind> {
     let mut profile = Profile::default();
     for round in 0..10 {
@@ -191,7 +191,7 @@ fn an_op_that_copies_is_part_of_the_copies_and_the_advice_is_about_the_host() {
         .find(|one| one.kind == FindingKind::HostOp && one.subject == "aten::cat");
     let within = Some((FindingKind::Copies, "aten::cat".to_owned()));
     assert_eq!(cat.unwrap().within, within);
-    // One op that is all of the copies is one finding.
+    // If one op makes all of the copies, there is only one finding.
     let mut profile = Profile::default();
     profile.op("aten::cat", 0, 400);
     profile.op("aten::mm", 400, 600);

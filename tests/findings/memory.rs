@@ -44,7 +44,7 @@ fn memory_that_grows_with_every_step_is_a_finding() {
         growth.sentence,
         "memory of encode [64×64] grows by 8.00 kB in each of 5 steps"
     );
-    // It falls back once.
+    // It shrinks once.
     let steady = steps(
         &[8000, 8000, 8000, -24_000, 8000, 8000],
         &contexts(6, 48_000, 0),
@@ -85,7 +85,7 @@ fn memory_that_each_call_allocates_and_frees_is_a_finding() {
 
 #[test]
 fn memory_that_another_op_frees_does_not_grow() {
-    // As in profilers of 2021: no addresses, and each step allocates in one op and frees in the next.
+    // As profilers of 2021 record it: without addresses. Each step allocates in one op and frees in the next.
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);
     for number in 0..6u32 {

@@ -4,7 +4,7 @@ use crate::{Profile, kinds, near, of_kind};
 use trace_runtime::TraceStore;
 use trace_runtime::analyze::{FindingKind, findings};
 
-/// Ten rounds of a product of 30 µs and a call of the runtime of 60 µs before it.
+/// Ten rounds, each with a runtime call of 60 µs and then a product of 30 µs.
 fn calls_before_products(call: &str) -> TraceStore {
     let mut profile = Profile::default();
     for round in 0..10 {
@@ -100,7 +100,7 @@ fn a_slow_step_names_what_took_longer_in_it() {
     assert_eq!(slow.parts[0].name, "Memcpy DtoH (Device -> Pageable)");
     let text = "Memcpy DtoH (Device -> Pageable) takes 890 µs longer in it";
     assert!(slow.sentence.contains(text), "{}", slow.sentence);
-    // The copy is the same time.
+    // The finding about copies has the same time.
     let copies = of_kind(&found, FindingKind::Copies).unwrap();
     assert_eq!(copies.within, Some((FindingKind::SlowStep, "3".to_owned())));
     assert_eq!(found.headline()[0].kind, FindingKind::SlowStep);

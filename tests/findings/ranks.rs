@@ -5,7 +5,7 @@ use trace_runtime::analyze::{FindingKind, findings};
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{OpKind, TraceStore};
 
-/// Kernels on one stream and communication on another, 300 of 1000 ns apart from each other or under it.
+/// Kernels on one stream, and communication on another for 300 of 1000 ns: after the kernels, or at the same time.
 fn communicating(hidden: bool) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     let (compute, comm) = (
@@ -62,7 +62,7 @@ fn communication_of_a_host_counts_too() {
     assert_eq!((op.subject.as_str(), near(op.share, 0.6)), ("matmul", true));
 }
 
-/// Two devices of one process that sum gradients after computing for as long as given.
+/// Two devices of one process that compute for the given times and then sum gradients.
 fn two_devices(computing: [u64; 2]) -> TraceStore {
     let mut builder = TraceStoreBuilder::new();
     for (device, ns) in ["npu:0", "npu:1"].into_iter().zip(computing) {
@@ -156,7 +156,7 @@ fn a_stage_with_more_work_is_named_where_ranks_wait_outside_of_ops() {
 }
 
 #[test]
-fn a_reduce_scatter_is_no_copy() {
+fn a_reduce_scatter_is_not_a_copy() {
     let mut builder = TraceStoreBuilder::new();
     let thread = builder.thread(None, None, None);
     for (name, start, ns) in [("matmul", 0, 600), ("grads-reduce-scatter", 600, 400)] {

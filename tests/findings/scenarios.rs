@@ -1,4 +1,4 @@
-//! Kinds of runs, each with the conclusion that a person who studied it would draw.
+//! Kinds of runs, each with the conclusion that an expert would draw.
 
 use crate::{Profile, kinds, near, of_kind};
 use trace_runtime::analyze::{CausalModel, FindingKind, findings};
@@ -50,7 +50,7 @@ fn a_loop_that_reads_every_result_waits_and_the_waiting_is_not_an_op_that_works(
     assert!(!kinds(&reads_results(false)).contains(&FindingKind::Synchronisation));
 }
 
-/// A graph of 50 kernels of 4 µs, launched every 220 µs or after the host prepared for 500 µs.
+/// A graph of 50 kernels of 4 µs, launched every 220 µs, or after the host has prepared for 500 µs.
 fn captured_graph(prepares: u64) -> TraceStore {
     let mut profile = Profile::default();
     let every = 220 + prepares;
@@ -83,7 +83,7 @@ fn a_captured_graph_is_one_launch_of_many_kernels() {
     assert_eq!(launches[0].launches, 300);
 }
 
-/// 60 of 100 µs in the loader, 30 in a kernel.
+/// 60 of 100 µs are in the loader, 30 in a kernel.
 fn loading(loader: &str) -> TraceStore {
     let mut profile = Profile::default();
     for round in 0..10 {
@@ -170,7 +170,7 @@ fn a_run_that_moves_memory_is_headed_by_its_copies() {
     let found = findings(&profile.read());
     assert_eq!(found.list[0].kind, FindingKind::Copies);
     assert!(near(found.list[0].share, 0.85), "{}", found.list[0].share);
-    // The op that calls it only waits for most of its time.
+    // The op that calls it spends most of its time waiting.
     let op = of_kind(&found, FindingKind::HostOp);
     assert!(op.is_none_or(|op| op.share < 0.15), "{op:?}");
 }
@@ -257,7 +257,7 @@ fn inference_on_the_cpu_is_headed_by_its_products() {
     let found = findings(&trace);
     assert_eq!(found.list[0].kind, FindingKind::HostOp);
     assert_eq!(found.list[0].subject, "aten::addmm");
-    // A view moves nothing: it is not a copy.
+    // A view moves no data, so it is not a copy.
     assert!(of_kind(&found, FindingKind::Copies).is_none());
 }
 
@@ -289,7 +289,7 @@ fn our_trace_with_sync_gives_the_same_findings_as_a_profiler_trace() {
 
 /// Each of ten rounds loads data for 60 of 100 µs, of which 40 are in ops that the loader calls.
 #[test]
-fn what_a_loader_calls_is_loading() {
+fn ops_that_a_loader_calls_are_loading() {
     let loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
     let mut profile = Profile::default();
     for round in 0..10 {

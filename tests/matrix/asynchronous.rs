@@ -1,4 +1,4 @@
-//! `async fn`: recorded from the first poll to the end, wherever it is polled.
+//! `async fn`: recorded from the first poll to the end, on any thread.
 
 use crate::support::{Tensor, Yield, block_on, is_send, recorded, tensor};
 use std::cell::Cell;

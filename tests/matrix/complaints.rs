@@ -1,4 +1,5 @@
-//! Code that other attribute macros were reported to break; the numbers are issues of tokio-rs/tracing.
+//! Code that did not work with other attribute macros, according to reports. The numbers are issues of
+//! tokio-rs/tracing.
 
 use crate::support::{Tensor, block_on, recorded, tensor};
 use trace_runtime::traced_op;
@@ -168,7 +169,7 @@ impl Norm {
 }
 
 #[test]
-fn none_of_them_is_ours() {
+fn none_of_these_problems_occurs_here() {
     let mut t = tensor([2]);
     recorded(&["coerced_in_ok()"], || {
         block_on(coerced_in_ok()).unwrap()()

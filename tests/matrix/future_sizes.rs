@@ -1,4 +1,5 @@
-//! The future of an async op is the plain future and a few words, at every depth, idle and while recording.
+//! The future of an async op is only a few words larger than the plain future, at every depth, idle and while
+//! recording.
 
 use crate::support::{Yield, block_on, is_send};
 use std::future::Future;
@@ -147,7 +148,7 @@ fn opaque_sizes() -> [(usize, usize); 4] {
 }
 
 #[test]
-fn a_level_adds_a_constant() {
+fn each_level_adds_a_constant_size() {
     let assert_sizes = |sizes: [(usize, usize); 4]| {
         for ((plain, traced), depth) in sizes.into_iter().zip([1, 4, 8, 14]) {
             let most = plain + PER_LEVEL * depth;

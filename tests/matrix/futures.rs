@@ -203,7 +203,7 @@ fn boxed_with_options<'a>(x: &'a Tensor) -> Pin<Box<dyn Future<Output = Tensor> 
 }
 
 #[test]
-fn a_box_is_followed_under_any_name() {
+fn a_boxed_future_is_recognised_under_any_name() {
     let t = tensor([2]);
     let lines = [
         "boxed_with_paths(bf16[2]) -> bf16[2] @cuda:0",

@@ -130,7 +130,7 @@ thread_local! {
     static DEREFS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A pointer whose `Deref` can be noticed.
+/// A pointer that counts calls of its `Deref`.
 struct Counting(Tensor);
 
 impl Deref for Counting {
@@ -251,7 +251,7 @@ fn a_lock_that_is_taken_is_not_waited_for() {
 }
 
 #[test]
-fn numbers_beside_a_written_parameter() {
+fn numbers_next_to_a_written_parameter() {
     recorded(&["two_numbers(f32[0]) -> f32[1] @cpu"], || {
         two_numbers(&mut vec![])
     });

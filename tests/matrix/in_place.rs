@@ -181,7 +181,7 @@ impl<'a> IntoIterator for &'a mut Param {
 }
 
 #[test]
-fn what_was_written_is_the_output() {
+fn parameters_that_were_written_are_the_output() {
     let mut x = vec![1.0, 2.0];
     recorded(&["moved_into_a_loop(f32[2]) -> f32[2] @cpu"], || {
         moved_into_a_loop(&mut x)
@@ -327,7 +327,7 @@ mod hidden_lifetimes {
         Ok(())
     }
 
-    // Two references: an error without a lifetime borrows from neither.
+    // Two references: an error without a lifetime borrows from none of them.
     #[traced_op]
     pub fn two(x: &mut Vec<f32>, y: &[f32]) -> Result<(), Plain> {
         x.extend(y);

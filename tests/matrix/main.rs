@@ -1,4 +1,4 @@
-//! Signatures with `#[traced_op]`: each function is run, and its record is compared as text.
+//! Signatures with `#[traced_op]`: each function is run, and its trace is compared as text.
 //!
 //! A row is a function, a call, and the expected lines: `op(inputs) -> outputs @device !outcome`,
 //! indented below its parent. With the feature off the same rows compile and run, and record nothing.

@@ -198,7 +198,7 @@ fn names_and_devices() {
 }
 
 #[test]
-fn what_is_described_can_be_chosen() {
+fn options_choose_what_is_described() {
     let t = tensor([2]);
     recorded(&["skips(bf16[2], bf16[2]) @cuda:0"], || {
         skips(&t, &t, (&t, &t))

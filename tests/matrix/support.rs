@@ -25,7 +25,7 @@ impl TensorLike for Tensor {
     }
 }
 
-/// Runs a row, compares its record, and returns its result.
+/// Runs a row, compares its trace, and returns its result.
 #[track_caller]
 pub fn recorded<R>(expected: &[&str], run: impl FnOnce() -> R) -> R {
     let (result, trace) = record(run);

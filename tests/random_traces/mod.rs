@@ -1,4 +1,4 @@
-//! Random traces for property tests: flat ones, nested ones, and ones that hand work to other threads.
+//! Random traces for property tests: flat traces, nested traces, and traces that hand work to other threads.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 

@@ -1,10 +1,10 @@
-//! Merging finds the offset and the drift of clocks that were planted.
+//! Merging finds planted offsets and drifts of clocks.
 
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{OpKind, TraceStore, TraceView as _};
 
-/// A rank whose clock is behind by `offset` and runs faster by `drift`, in a job of all-reduces every millisecond. Rank
-/// 1 arrives 100 µs after rank 0.
+/// A rank whose clock is `offset` behind and runs faster by `drift`, in a job with an all-reduce every millisecond.
+/// Rank 1 arrives 100 µs after rank 0.
 struct Clock {
     offset: i64,
     drift: f64,
@@ -81,7 +81,8 @@ fn exchanged_readings_give_offset_and_drift() {
         facts["merge.clock"],
         "clocks exchanged with rank 0; remaining error at most 140 ns"
     );
-    // Its trace begins 50 ms before the other one, and its wall clock claims the same start: it is 50 ms ahead.
+    // Its trace begins 50 ms before the other one, but its wall clock shows the same start, so that clock is 50 ms
+    // ahead.
     let offset: i64 = facts["rank.1.clock.offset_ns"].parse().unwrap();
     assert!(offset.abs_diff(50_000_000) < 1_000, "{offset}");
     let drift: i64 = facts["rank.1.clock.drift_ppb"].parse().unwrap();
@@ -104,7 +105,7 @@ fn collectives_give_offset_and_drift_where_nothing_was_exchanged() {
 }
 
 #[test]
-fn the_wall_clock_counts_unless_collectives_contradict_it() {
+fn the_wall_clock_is_used_unless_collectives_contradict_it() {
     let start = |ns: i64| {
         [(
             "start_unix_ns",
@@ -145,7 +146,7 @@ fn messages_alone_bound_the_offset() {
         }
         builder.finish()
     };
-    // There and back; the clock of rank 1 is 10,000 ns behind.
+    // A message and its answer; the clock of rank 1 is 10,000 ns behind.
     let first = part(0, &[("send", 20_000, 20_100), ("recv", 20_100, 21_300)]);
     let second = part(1, &[("recv", 9_000, 10_600), ("send", 10_800, 10_900)]);
     let merged = TraceStore::merge(&[first, second]).unwrap();

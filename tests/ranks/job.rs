@@ -1,4 +1,4 @@
-//! Traces of several ranks, put together by hand.
+//! Traces of several ranks, built by hand.
 
 use std::collections::BTreeMap;
 use trace_runtime::model::{NewEntry, TraceStep, TraceStoreBuilder};

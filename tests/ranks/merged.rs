@@ -1,4 +1,4 @@
-//! Merging keeps every field of every entry: compared with a slow, obvious version.
+//! Merging keeps every field of every entry: compared with a slow, simple version.
 
 use crate::arbitrary;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use trace_runtime::{
     OpKind, RecordedExecutionTrace, RecordedTraceEntry, TraceStore, TraceView as _,
 };
 
-/// The entries as a merge must have them, but for steps: parents by the position of the parent, starts in whole
+/// The entries that a merge must give, without their steps: parents by the position of the parent, starts in whole
 /// nanoseconds.
 fn expected(trace: &RecordedExecutionTrace) -> Vec<String> {
     let position = |step: usize| trace.entries.iter().position(|entry| entry.step == step);
@@ -23,7 +23,7 @@ fn expected(trace: &RecordedExecutionTrace) -> Vec<String> {
 fn text(mut entry: RecordedTraceEntry, parent: Option<usize>) -> String {
     entry.step = 0;
     entry.parent = None;
-    // A store has starts up to centuries.
+    // A store can only have starts up to some centuries.
     let near = |us: &f64| us.is_nan() || us.abs() < 1e15;
     let start = entry
         .start_us()
@@ -45,7 +45,7 @@ proptest! {
             trace.steps.clear();
             for entry in &mut trace.entries {
                 entry.rank = Some(rank as u32);
-                // Clocks would be lined up by communication.
+                // Otherwise clocks would be aligned by communication.
                 entry.kind = Some(OpKind::Compute);
             }
         }

@@ -1,4 +1,4 @@
-//! A real job with a published result, where it is beside the repository.
+//! A real job with a published result. Skipped if its files are not next to the repository.
 
 use flate2::read::GzDecoder;
 use std::io::Read as _;
@@ -42,7 +42,7 @@ fn the_slowdown_of_a_published_job_is_the_published_one() {
     }
     for part in &found.ops {
         let published = result["blocking_decompose_by_optype"][&part.name].as_f64();
-        // The published result joins sends and receives.
+        // The published result counts sends and receives as one.
         let Some(published) = published else { continue };
         let error = part.slowdown / published - 1.0;
         assert!(error.abs() < 0.02, "{part:?} {published}");
@@ -69,7 +69,7 @@ fn rows_named_after_a_mesh_are_ranks_and_events_may_carry_their_step() {
         rows,
         [
             (Some(0), "forward", false),
-            // Its row is for communication.
+            // The name of its row shows that it is for communication.
             (Some(0), "exchange", true),
             (Some(1), "forward", false)
         ]

@@ -106,7 +106,7 @@ fn changed(events: &[Event]) -> Vec<Event> {
 
 proptest! {
     #[test]
-    fn a_replay_is_what_would_have_happened(events in events()) {
+    fn a_replay_gives_the_times_of_a_simulation_with_the_same_changes(events in events()) {
         let (trace, _) = run(&events);
         let model = CausalModel::new(&trace);
         let job = model.what_if();

@@ -34,7 +34,8 @@ fn blames(trace: &TraceStore) -> Vec<(u32, String, u64)> {
         .collect()
 }
 
-/// Rank 1 asks for a message at 100, computes until `waits_from`, and then waits for it; rank 0 sends at `sent`.
+/// Rank 1 begins to receive a message at 100, computes until `waits_from`, and then waits for it. Rank 0 sends at
+/// `sent`.
 fn receive(sent: i64, waits_from: i64, end: i64) -> TraceStore {
     let mut job = Job::default();
     job.op(0, "matmul", 0, sent);
@@ -77,7 +78,7 @@ fn a_late_sender_is_waited_for_in_the_op_that_completes_the_receive() {
 }
 
 #[test]
-fn a_message_that_came_before_the_wait_makes_no_one_wait() {
+fn a_message_that_arrived_before_the_wait_makes_no_rank_wait() {
     let trace = receive(250, 300, 304);
     assert_eq!(waits(&trace), []);
     assert_eq!(CausalModel::new(&trace).wait_states().unmatched_messages, 0);
@@ -126,7 +127,7 @@ fn an_all_reduce_in_the_background_is_waited_for_only_where_it_is_completed() {
             ("request", request),
         ]
     };
-    // Ranks 0, 1 and 2 begin it at 100, 150 and 500, and compute meanwhile.
+    // Ranks 0, 1 and 2 begin it at 100, 150 and 500, and compute until they wait for it.
     for (rank, begin, wait) in [(0, 100, 300), (1, 150, 550), (2, 500, 520)] {
         job.op(rank, "backward", 0, begin);
         job.comm(
@@ -146,7 +147,7 @@ fn an_all_reduce_in_the_background_is_waited_for_only_where_it_is_completed() {
     );
     let table = collectives(&trace);
     assert_eq!((table.len(), table[0].calls, table[0].ranks), (1, 1, 3));
-    // From the last begin to the end, and the wait of rank 0 alone.
+    // The transfer is from the last begin to the end. Only rank 0 waits.
     assert_eq!(table[0].transfer_ns, 100);
     assert_eq!(table[0].wait_ns, [(0, 200), (1, 0), (2, 0)]);
 }
@@ -184,7 +185,7 @@ fn one_op_that_completes_several_requests_waits_for_one_after_the_other() {
 }
 
 #[test]
-fn a_replay_moves_the_wait_and_not_the_work_in_front_of_it() {
+fn a_replay_moves_the_wait_and_not_the_work_before_it() {
     let trace = receive(701, 300, 715);
     let model = CausalModel::new(&trace);
     let job = model.what_if();
@@ -192,7 +193,7 @@ fn a_replay_moves_the_wait_and_not_the_work_in_front_of_it() {
     // Rank 0 sends at 350 (half of 701, rounded): rank 1 waits until then and needs 14 more.
     let rank = Scenario::new().scale_rank(0, 0.5);
     assert_eq!(job.run(&rank).total_ns, 351 + 14);
-    // Ten times faster, no rank waits: rank 1 begins its wait at 300.
+    // If it is ten times faster, no rank waits: rank 1 begins its wait at 300.
     let rank = Scenario::new().scale_rank(0, 0.1);
     assert_eq!(job.run(&rank).total_ns, 300 + 14);
 }

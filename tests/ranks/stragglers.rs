@@ -5,7 +5,7 @@ use trace_runtime::analyze::{CausalModel, Slowdown, Usual};
 use trace_runtime::model::{NewEntry, TraceStoreBuilder};
 use trace_runtime::{OpKind, TraceStore};
 
-/// A job that is simulated: every rank has its own time, and waits where MPI would.
+/// A job that is simulated: every rank has its own time, and waits where MPI would wait.
 struct Simulation {
     job: Job,
     at: Vec<i64>,
@@ -129,7 +129,7 @@ fn a_rank_that_computes_longer_is_named_with_its_op() {
         "{}",
         what_if.cause
     );
-    // 60 % of 300 µs in each of 20 steps, to the noise of the other ops.
+    // 60 % of 300 µs in each of 20 steps, up to the noise of the other ops.
     let cost = what_if.ranks[0].cost_ns as f64 / (20.0 * 180_000.0);
     assert!((0.9..1.1).contains(&cost), "{cost}");
 }
@@ -154,7 +154,7 @@ fn a_rank_that_loads_its_data_slowly_is_named_with_the_loading() {
 }
 
 #[test]
-fn one_slow_step_of_one_rank_is_a_slow_step_and_no_straggler() {
+fn one_slow_step_of_one_rank_is_a_slow_step_and_not_a_straggler() {
     let slower = |rank: usize, op: &str, step| {
         if (rank, op, step) == (3, "attention", 7) {
             1_500
@@ -186,7 +186,7 @@ fn equal_ranks_have_no_straggler_whatever_their_noise() {
     );
 }
 
-/// A ring in which every rank passes a part of the result on; the link from `slow` takes longer.
+/// A ring in which every rank passes a part of the result on. The link from `slow` takes longer.
 #[test]
 fn a_slow_link_is_named_at_the_rank_that_receives_from_it() {
     let trace = Simulation::new(RANKS).steps(20, |job, _| {
@@ -240,7 +240,7 @@ fn a_long_stage_of_a_pipeline_is_named_and_no_rank_of_it() {
     assert!(report.contains("stage 1"), "{report}");
 }
 
-/// A rank of a job without a straggler, on a clock that is wrong by `offset` and drifts by `drift` parts.
+/// A rank of a job without a straggler. Its clock is wrong by `offset` and has the given drift.
 fn on_clock(rank: u32, offset: i64, drift: f64) -> TraceStore {
     let at = |ns: i64| ns + offset + (ns as f64 * drift).round() as i64;
     let mut builder = TraceStoreBuilder::new();
@@ -268,7 +268,7 @@ fn on_clock(rank: u32, offset: i64, drift: f64) -> TraceStore {
 }
 
 #[test]
-fn a_clock_that_drifts_is_no_straggler() {
+fn a_clock_that_drifts_is_not_a_straggler() {
     // A tenth of a percent: 200 µs over the run, twenty times the differences between the ranks.
     let ranks = [
         on_clock(0, 0, 0.0),

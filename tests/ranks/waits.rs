@@ -73,7 +73,7 @@ fn a_send_that_blocks_waits_for_its_late_receiver_and_one_that_returned_does_not
 }
 
 #[test]
-fn everyone_waits_for_the_last_one_at_a_barrier_and_at_an_all_reduce() {
+fn every_rank_waits_for_the_last_one_at_a_barrier_and_at_an_all_reduce() {
     for (name, class) in [
         ("barrier", WaitClass::WaitAtBarrier),
         ("all_reduce", WaitClass::WaitAtNxN),
@@ -134,7 +134,7 @@ fn only_the_root_waits_at_a_reduce() {
 #[test]
 fn the_op_that_took_longer_is_the_cause_and_not_the_one_that_ran_last() {
     let mut job = Job::default();
-    // Both ranks do the same; `attention` is slow on rank 1.
+    // Both ranks run the same ops; `attention` is slow on rank 1.
     job.op(0, "attention", 0, 100);
     job.op(0, "mlp", 100, 300);
     job.comm(0, "all_reduce", (300, 510), &[]);
@@ -158,7 +158,7 @@ fn a_wait_that_the_late_rank_only_passes_on_is_charged_to_its_cause() {
     let model = CausalModel::new(&trace);
     let waits = model.waits_between_ranks();
     assert_eq!((waits[0].ns, waits[1].ns), (1000, 1110));
-    // Of 1110: 1000 of waiting on rank 1, 100 of its stage, 10 of its receive.
+    // The 1110 consist of 1000 in which rank 1 waited, 100 of its stage and 10 of its receive.
     let causes: Vec<_> = waits[1]
         .blames
         .iter()
@@ -179,7 +179,7 @@ fn messages_match_by_tag_and_by_sequence_number() {
     let mut job = Job::default();
     job.comm(0, "send", (100, 110), &[("peer", "1"), ("tag", "7")]);
     job.comm(0, "send", (500, 510), &[("peer", "1"), ("tag", "8")]);
-    // The receiver asks in the other order.
+    // The receiver calls its receives in the other order.
     job.comm(1, "recv", (0, 511), &[("peer", "0"), ("tag", "8")]);
     job.comm(1, "recv", (520, 530), &[("peer", "0"), ("tag", "7")]);
     let trace = job.trace();
@@ -200,7 +200,7 @@ fn messages_match_by_tag_and_by_sequence_number() {
 #[test]
 fn peers_that_are_not_named_are_found_by_the_times_of_all_their_messages() {
     let mut job = Job::default();
-    // A pipeline 0 → 1 → 2 that names no peers; 1 is late for 0 once.
+    // A pipeline 0 → 1 → 2 that does not name peers. Rank 0 waits for rank 1 once.
     for k in 0..3 {
         let at = 1000 * k;
         job.comm(0, "forward-send", (at + 100, at + 120), &[]);

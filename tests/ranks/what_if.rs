@@ -3,7 +3,7 @@
 use crate::job::Job;
 use trace_runtime::analyze::{CausalModel, Scenario, Usual};
 
-/// Four ranks that compute and meet, `slow` of them slower by `extra`, over some steps.
+/// Four ranks that compute and meet over some steps. Rank `slow` is slower by `extra`.
 fn data_parallel(slow: u32, extra: i64) -> Job {
     let mut job = Job::default();
     let mut at = 0;
@@ -22,7 +22,7 @@ fn data_parallel(slow: u32, extra: i64) -> Job {
 }
 
 #[test]
-fn a_slow_rank_is_named_and_costs_what_it_is_slower() {
+fn a_slow_rank_is_named_and_costs_its_extra_time() {
     let trace = data_parallel(2, 300).trace();
     let model = CausalModel::new(&trace);
     let job = model.what_if();
@@ -79,7 +79,7 @@ fn scenarios_change_what_they_name() {
     assert_eq!(total(new().scale("forward", 0.5)), 5 * 1150);
     assert_eq!(total(new().scale("*ward", 0.5)), 5 * 700);
     assert_eq!(total(new().without_communication()), 5 * 1300);
-    // Rank 2 takes half of 1300; now the others are the last, with 1000.
+    // Rank 2 takes half of 1300. Now the other ranks are last, with 1000.
     assert_eq!(total(new().scale_rank(2, 0.5)), 5 * 1050);
     assert_eq!(total(new().usual_rank(2, Usual::Mean)), 5 * 1050);
     assert_eq!(total(new().usual_op("forward", Usual::Mean)), 5 * 1350);

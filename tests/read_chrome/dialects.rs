@@ -71,7 +71,7 @@ fn a_kernel_has_a_device_a_kind_and_the_op_that_launched_it() {
     assert_eq!(copy.kind(), Some(OpKind::Memory));
     assert_eq!(copy.bytes_moved(), Some(4096));
     assert_eq!(copy.parent(), None);
-    // The launch is time of the op, and is not counted once more.
+    // The launch is part of the time of the op, and is not counted again.
     assert_eq!(trace.total_duration_us(), 252.0);
 
     let plain = open(OLD);

@@ -319,8 +319,8 @@ fn nesting_equals_that_of_a_slow_implementation_of_the_rule() {
         let views: Vec<_> = trace.views().collect();
         for (step, (&index, view)) in sorted.iter().zip(&views).enumerate() {
             assert_eq!(view.operation(), index.to_string());
-            // The latest earlier one of the thread that reaches this end, and that every one of the
-            // thread in between left room for: one that sticks out of it closes it.
+            // The parent is the latest earlier entry of the thread that lasts at least until this end. All entries of
+            // the thread between the two must also fit into it: an entry that ends later than it closes it.
             let end = |index: usize| spans[index].1 + spans[index].2;
             let holds = |outer: usize, inner: usize| end(outer) >= end(inner);
             let earlier: Vec<usize> = (0..step)
@@ -353,7 +353,7 @@ fn a_stream_in_parts_of_any_size_is_read_like_the_whole() {
                 "args": {{"Input Dims": [[2, {ts}]], "External id": {ts}}}}}"#
         )
     };
-    // Longer than what is looked at in one piece.
+    // Longer than the part that is searched at once.
     let events: Vec<String> = (0..8000).map(|number| event(number * 3)).collect();
     let array = format!("\u{feff}[{}]", events.join(",\n"));
     let object = format!(

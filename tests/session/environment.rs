@@ -3,7 +3,7 @@
 use crate::{directory, leaf};
 use trace_runtime::{Session, TraceView, read};
 
-/// The program of the tests below: run by them, with variables of their choice.
+/// The program that the tests below run, with variables of their choice.
 #[test]
 #[ignore = "run by other tests"]
 fn program_with_a_session_from_the_environment() {

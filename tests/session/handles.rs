@@ -71,7 +71,7 @@ fn record_ends_even_when_its_body_panics() {
 }
 
 #[test]
-fn without_a_recording_there_is_no_recorder_to_reach() {
+fn without_a_recording_there_is_no_recorder() {
     let _turn = turn();
     assert!(with_recorder(|recorder| recorder.begin_op("nowhere")).is_none());
 }

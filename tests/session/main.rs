@@ -1,4 +1,4 @@
-//! Sessions: every thread, one at a time, bounded, and nothing lost.
+//! Sessions: they record every thread, one at a time, with a limit, and nothing is lost.
 //!
 //! Sessions belong to the process, so these tests take turns.
 #![cfg(feature = "enabled")]
@@ -48,7 +48,7 @@ fn a_second_session_is_a_clear_error() {
 }
 
 #[test]
-fn every_thread_is_gathered_whether_it_lives_or_not() {
+fn the_ops_of_every_thread_are_gathered_even_if_it_has_ended() {
     let _turn = turn();
     let (go, wait) = mpsc::channel::<()>();
     let (done, finished) = mpsc::channel::<()>();
@@ -100,8 +100,8 @@ fn every_thread_is_gathered_whether_it_lives_or_not() {
 }
 
 #[test]
-fn a_long_trace_is_owned_as_it_was_stored() {
-    // More shapes than are kept at hand, in turns.
+fn a_long_trace_converts_to_owned_entries_unchanged() {
+    // More shapes than a thread keeps at hand, in turns.
     const SHAPES: usize = 700;
     let _turn = turn();
     let session = Session::start().unwrap();
@@ -121,7 +121,7 @@ fn a_long_trace_is_owned_as_it_was_stored() {
 }
 
 #[test]
-fn what_runs_outside_a_session_is_not_recorded() {
+fn ops_outside_a_session_are_not_recorded() {
     let _turn = turn();
     leaf(&[1.0]);
     let session = Session::start().unwrap();
@@ -149,7 +149,7 @@ fn an_op_that_outlives_its_session_is_in_no_other() {
 }
 
 #[test]
-fn what_the_recorder_keeps_open_is_unfinished_at_the_end() {
+fn ops_begun_by_hand_that_are_open_at_the_end_are_unfinished() {
     let _turn = turn();
     let session = Session::start().unwrap();
     with_recorder(|recorder| recorder.begin_op("by hand"));
@@ -160,7 +160,7 @@ fn what_the_recorder_keeps_open_is_unfinished_at_the_end() {
 }
 
 #[test]
-fn a_snapshot_shows_what_is_there_and_recording_goes_on() {
+fn a_snapshot_has_the_ops_so_far_and_recording_continues() {
     let _turn = turn();
     let session = Session::start().unwrap();
     leaf(&[1.0]);

@@ -1,4 +1,4 @@
-//! Steps of a loop are a column of a trace, not ops: read from annotations, recorded, carried by every format.
+//! Steps of a loop are not ops: they are read from annotations, recorded, and kept by every format.
 
 mod found;
 
@@ -170,7 +170,7 @@ fn the_table_has_device_time_and_the_ops_of_the_slowest_step() {
             (3, 100_000, Some(50_000), Some(50_000)),
         ]
     );
-    // Idle are 12 µs up to the launch, 32 µs in which the launched kernel is late, and 6 µs after it.
+    // Idle time: 12 µs up to the launch, 32 µs in which the launched kernel is late, and 6 µs after it.
     let host_bound = table.steps.iter().map(|row| row.host_bound_ns);
     assert!(host_bound.eq([Some(18_000); 3]), "{:?}", table.steps);
     assert_eq!(table.steps[0].exposed_communication_ns, Some(0));
@@ -222,7 +222,7 @@ fn a_trace_restricted_to_steps_has_their_ops_whole() {
 }
 
 #[test]
-fn steps_that_are_not_there_are_an_error_with_a_way_out() {
+fn missing_steps_are_an_error_with_a_solution() {
     let none = chrome(&[op("x", (0, 1))]);
     let error = restrict_to_steps(&none, StepRange::new(0, 1))
         .unwrap_err()
@@ -304,7 +304,7 @@ proptest! {
         let family = ["ProfilerStep#", "step ", "iter_", "Iteration: "];
         if let Some(chosen) = trace.steps().first() {
             let position = usize::try_from(chosen.start_ns / 100_000).unwrap();
-            // One family has all its annotations as steps, and no other has any.
+            // All annotations of one family are steps, and none of the others.
             let (word, _) = &marks[position];
             prop_assert!(family.contains(word));
             let expected: Vec<u64> = marks.iter().filter(|mark| mark.0 == *word).map(|mark| mark.1).collect();

@@ -1,5 +1,5 @@
-//! Random traces with every field set in every way, for round trips through formats.
-//! `tests/random_traces` has consistent ones, for analyses.
+//! Random traces with every field set in every way, for round trips through formats. `tests/random_traces` has
+//! consistent traces, for analyses.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use trace_runtime::{
     DType, OpKind, Outcome, RecordedExecutionTrace, RecordedTraceEntry, TraceStep,
 };
 
-/// Times that a clock could return, and some that none would.
+/// Times that a clock could return, and some that no clock returns.
 fn time() -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => (0u64..10_000_000).prop_map(|ns| ns as f64 / 1000.0),
@@ -85,7 +85,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 }
 
 prop_compose! {
-    /// Dtypes go with shapes: none, or one for each and not all unknown.
+    /// Either there are no dtypes, or there is one for each shape and not all are unknown.
     fn tensors()(
         shapes in prop::collection::vec((dims(), dtype()), 0..4)
     ) -> (Vec<Vec<usize>>, Vec<DType>) {
@@ -208,8 +208,8 @@ prop_compose! {
     }
 }
 
-/// A text to compare traces by: NaN is not equal to itself, but its text is. An entry whose details are all empty is
-/// the same as one without.
+/// Traces are compared as text, because NaN is not equal to itself, but its text is. An entry whose details are all
+/// empty is the same as one without.
 pub(crate) fn text(trace: &RecordedExecutionTrace) -> String {
     let meta: BTreeMap<_, _> = trace.metadata.iter().collect();
     let empty = format!("{:?}", Some(trace_runtime::model::EntryDetails::default()));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use trace_runtime::{RecordedExecutionTrace, RecordedTraceEntry};
 
-/// How often each op ran.
+/// The number of executions of each op.
 pub(crate) fn counts(trace: &RecordedExecutionTrace) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for entry in &trace.entries {

@@ -22,12 +22,12 @@ impl Compression {
     }
 }
 
-/// Decompresses gzip, of which a file may have several members one after the other.
+/// Decompresses gzip. A file may have several members, one after the other.
 pub(crate) fn gzip(source: impl Read) -> impl Read {
     Explained("gzip", MultiGzDecoder::new(buffered(source)))
 }
 
-/// Decompresses zstd, of which a file may have several frames one after the other.
+/// Decompresses zstd. A file may have several frames, one after the other.
 pub(crate) fn zstd(source: impl Read) -> impl Read {
     let frames = Frames {
         source: buffered(source),

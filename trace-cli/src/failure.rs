@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use trace_runtime::TraceError;
 use trace_runtime::report::printable;
 
-/// Exit code for a file that cannot be read or written; clap uses the same for a bad command line.
+/// Exit code for a file that cannot be read or written; clap uses the same code for a bad command line.
 pub(crate) const EXIT_CODE: u8 = 2;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Failure {
     /// Prints the failure to standard error. Names of files and ops in it are made safe for a terminal.
     pub(crate) fn print(&self) {
         let text = printable(&self.to_string());
-        // If standard error is closed, only the exit code is left to report the failure.
+        // If standard error is closed, only the exit code reports the failure.
         let _ = writeln!(io::stderr(), "optrace: {text}");
     }
 }

@@ -56,7 +56,7 @@ fn load_one(
 /// The part of a trace that `--steps` and `--skip-warm-up` choose.
 fn in_steps(trace: TraceStore, reading: Reading) -> Result<TraceStore, TraceError> {
     let after_warm_up = reading.skip_warm_up.then(|| {
-        // A trace without steps fails below.
+        // If the trace has no steps, this fails below.
         steps_after_warm_up(&trace).unwrap_or(StepRange::new(0, u64::MAX))
     });
     let range = match (reading.steps, after_warm_up) {
@@ -71,7 +71,7 @@ fn named(error: TraceError, path: &Path) -> Failure {
     Failure::Trace(error.in_file(path))
 }
 
-/// Loads several traces in parallel. If several fail, the first in the order of `paths` is returned.
+/// Loads several traces in parallel. If several fail, the error of the first in the order of `paths` is returned.
 pub(crate) fn load_all(paths: &[&Path], reading: Reading) -> Result<Vec<TraceStore>, Failure> {
     let from_stdin = paths.iter().filter(|path| path.as_os_str() == "-").count();
     if from_stdin > 1 {

@@ -1,8 +1,7 @@
 //! `optrace`: the command line of `trace-runtime`.
 //!
-//! A thin shell over the library: [`args`] parses the command line, [`commands`] runs it. Figures come
-//! from `trace_runtime::analyze`, reports from `trace_runtime::report`, files from
-//! `trace_runtime::export`.
+//! A thin layer over the library: [`args`] parses the command line, and [`commands`] runs it. Figures come from
+//! `trace_runtime::analyze`, reports from `trace_runtime::report`, files from `trace_runtime::export`.
 
 mod args;
 mod commands;

@@ -1,5 +1,5 @@
-//! Progress bars on standard error, one per file that is being read. Short reads have none, and neither does a standard
-//! error that is not a terminal.
+//! Progress bars on standard error, one per file that is being read. Short reads have no bar, and there are none if
+//! standard error is not a terminal.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use trace_runtime::report::printable;
 
-/// Reads that take less time than this show no bar.
+/// A read that takes less time has no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 const STYLE: &str = "{msg} [{bar:30}] {decimal_bytes} of {decimal_total_bytes}";
 const STYLE_WITHOUT_SIZE: &str = "{msg}: {decimal_bytes} in {elapsed}";

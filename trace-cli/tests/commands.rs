@@ -232,7 +232,7 @@ fn ranks_merge_into_one_trace() {
     let merged = optrace(&["merge", &zero, &one]);
     assert_eq!(merged.code, 0, "{}", merged.err);
     assert!(
-        merged.err.starts_with("clocks lined up by: "),
+        merged.err.starts_with("clocks aligned by: "),
         "{}",
         merged.err
     );

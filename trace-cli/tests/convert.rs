@@ -85,7 +85,7 @@ fn the_format_is_that_of_the_ending_or_of_the_option() {
         ] {
             assert_eq!(ended.fine(), text, "{name}");
         }
-        // An existing file is replaced, and the option is stronger than the ending.
+        // An existing file is replaced, and the option overrides the ending.
         optrace(&["convert", &trace, "--to", "collapsed", "-o", &path]).fine();
         assert!(fs::read_to_string(&path).unwrap().starts_with("trace;"));
     }
@@ -121,7 +121,7 @@ fn mistakes_in_options_are_reported_before_the_trace_is_read() {
     for (output, expected) in [
         ("t.xyz", "choose a format with `--to`"),
         ("t", "`.pftrace`"),
-        ("t.gz", "is not that of a format"),
+        ("t.gz", "does not name a format"),
         ("t.json.zst", "use the ending `.gz`"),
     ] {
         let path = within(&folder, output);
@@ -189,7 +189,7 @@ fn a_file_for_each_rank_is_written_and_listed() {
     assert!(listed.iter().all(|path| ops(path).contains("aten::mm")));
 }
 
-/// Ops one after the other, each of which makes two events in both formats.
+/// Ops one after the other, each of which gives two events in both formats.
 #[test]
 fn a_chakra_trace_of_several_ranks_is_a_file_for_each() {
     let folder = Folder::new();
@@ -198,7 +198,7 @@ fn a_chakra_trace_of_several_ranks_is_a_file_for_each() {
         folder.file(&format!("in{rank}.json"), text)
     });
     let merged = within(&folder, "merged.json");
-    // Merging reports on standard error how the clocks were lined up.
+    // Merging reports on standard error how the clocks were aligned.
     assert_eq!(
         optrace(&["merge", &files[0], &files[1], "-o", &merged]).code,
         0
@@ -211,7 +211,7 @@ fn a_chakra_trace_of_several_ranks_is_a_file_for_each() {
             .iter()
             .all(|path| fs::metadata(path).unwrap().len() > 100)
     );
-    // One rank alone is one file of the given name.
+    // A single rank is written to one file with the given name.
     optrace(&["convert", &files[0], "-o", &within(&folder, "one.et")]).fine();
     assert!(Path::new(&within(&folder, "one.et")).exists());
 }

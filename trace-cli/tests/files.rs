@@ -1,4 +1,4 @@
-//! Files that are not traces get an error that names what they are; names in traces are hostile text.
+//! Files that are not traces get an error that describes their content. Names in traces are untrusted text.
 
 mod process;
 
@@ -131,7 +131,7 @@ fn hostile_names_neither_move_the_cursor_nor_break_the_tables() {
     );
     assert!(!svg.contains("g<h>"));
 
-    // Formats for programs keep the names whole.
+    // Formats for programs do not cut names.
     let json = optrace(&["report", &trace, "--format", "json"]).fine();
     let report: serde_json::Value = serde_json::from_str(&json).unwrap();
     let kept: Vec<&str> = report["ops"]
@@ -180,7 +180,7 @@ fn text_fits_narrow_terminals_and_uses_wide_ones() {
     assert!(widest(&["timeline", &trace, "--width", "200"]) > 120);
 }
 
-/// A hard link keeps the old file: writing over it in place would change both.
+/// A hard link keeps the old file. Writing into the file in place would change both.
 #[test]
 fn an_output_file_is_replaced_as_a_whole() {
     let folder = Folder::new();

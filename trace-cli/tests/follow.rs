@@ -143,7 +143,7 @@ fn a_report_follows_until_the_recording_is_finished() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it runs");
-    // Several reports, on a slow machine too.
+    // Long enough for several reports, even on a slow machine.
     std::thread::sleep(Duration::from_secs(2));
     ops(100);
     drop(recording.session.take());

@@ -1,4 +1,4 @@
-//! `diff`, `compare` and `baseline`: exit codes, formats, and what goes wrong with a clear message.
+//! `diff`, `compare` and `baseline`: exit codes, formats, and clear messages for mistakes.
 
 mod process;
 
@@ -218,7 +218,7 @@ fn a_baseline_is_accepted_before_and_refused_after() {
     );
 }
 
-/// A program that writes a trace, as a shell script that copies one of its own.
+/// A program that writes a trace: a shell script that copies a prepared one.
 #[cfg(unix)]
 fn program(folder: &Folder, name: &str, body: &str) -> String {
     use std::os::unix::fs::PermissionsExt as _;
@@ -268,7 +268,7 @@ fn compare_runs_both_programs_in_turns() {
         "{}",
         ended.err
     );
-    // The runs are steady, so the smallest number is enough; the order alternates.
+    // The runs are steady, so the minimum number of runs is made, in alternating order.
     let files = std::fs::read_to_string(format!("{log}.files")).unwrap();
     let first = files.lines().next().unwrap();
     assert!(files.lines().all(|file| file == first), "{files}");
@@ -315,8 +315,8 @@ fn compare_reports_programs_that_fail() {
     );
 }
 
-/// Two runs of a recommendation model on a GPU, before and after a compiler was switched on; the account was made by
-/// hand from the events: the mean length of the six `ProfilerStep`s, and the sums of the device copies.
+/// Two runs of a recommendation model on a GPU, before and after a compiler was turned on. The expected figures were
+/// computed by hand from the events: the mean length of the six `ProfilerStep`s, and the sums of the device copies.
 #[test]
 fn the_explanation_of_a_real_pair_equals_one_made_by_hand() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");

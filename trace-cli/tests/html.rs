@@ -41,7 +41,7 @@ fn the_page_has_the_report_as_json() {
     assert_eq!(summary["title"], "trace.json");
     assert!(facts(&written, "timeline-data")["lanes"].is_array());
 
-    // The other ways to the same page.
+    // Other commands that write the same page.
     assert_eq!(
         optrace(&["report", &trace, "--format", "html"]).fine(),
         written

@@ -141,7 +141,7 @@ fn a_filter_keeps_rows_and_their_shares() {
 }
 
 #[test]
-fn a_tree_has_as_many_rows_as_asked_for() {
+fn a_tree_has_as_many_rows_as_requested() {
     let folder = Folder::new();
     let trace = training(&folder);
     let tree = optrace(&["tree", &trace, "--rows", "2"]).fine();

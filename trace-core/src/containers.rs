@@ -29,7 +29,7 @@ impl Dims {
         Dims { dims, rank: 1 }
     }
 
-    /// The dims of arrays nested deeper than eight are multiplied into the eighth.
+    /// Arrays that are nested deeper than eight have eight dims: the further ones are multiplied into the last.
     #[inline]
     pub(crate) fn push(&mut self, len: usize) {
         match self.dims.get_mut(self.rank) {

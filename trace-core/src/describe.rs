@@ -27,7 +27,7 @@ pub trait Describe {
         }
     }
 
-    /// The same for a part of a list, for which the list catches panics.
+    /// Writes the descriptions without catching panics: for a part of a list, because the list catches them.
     fn describe_uncaught(self, sink: &mut TensorSink);
 
     /// True if [`describe_uncaught`](Self::describe_uncaught) may panic.
@@ -43,7 +43,7 @@ pub trait Describe {
 /// Inputs of an op with a label: `label = …`.
 pub struct Labelled<F, D> {
     label: Option<F>,
-    /// The message of a panic in the label.
+    /// The message of the panic, if the label panicked.
     failed: Option<String>,
     inputs: D,
 }
@@ -137,7 +137,7 @@ tuples! {
     A B C D E F G H;
 }
 
-/// A value, and the way in which tensors are found in it.
+/// A value, with the method by which tensors are found in it.
 #[derive(Debug)]
 pub struct Found<'a, T: ?Sized, As>(&'a T, PhantomData<As>);
 
@@ -174,14 +174,14 @@ found! {
     AsSlices: Slices, describe_slices, _value => false;
 }
 
-/// The value contains no tensors that can be found.
+/// Describes nothing: no tensors can be found in the value.
 #[derive(Debug)]
 pub struct AsNothing;
 
 impl<T: ?Sized> Describe for Found<'_, T, AsNothing> {
     #[inline]
     fn describe_uncaught(self, sink: &mut TensorSink) {
-        // A tensor of a library whose feature is off or supports another version.
+        // The value may be a tensor of a library whose feature is off or supports another version.
         if let Some(library) = Library::of(type_name::<T>()) {
             sink.unrecorded(library);
         }
@@ -193,7 +193,7 @@ impl<T: ?Sized> Describe for Found<'_, T, AsNothing> {
     }
 }
 
-/// Describes the value of a success. A failure makes the op's outcome an error.
+/// Describes the value of a successful result. An unsuccessful one makes the outcome of the op an error.
 #[derive(Debug)]
 pub struct AsResult<As>(PhantomData<As>);
 

@@ -39,7 +39,8 @@ pub enum Device {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeviceName(u16);
 
-/// A device code has 16 bits: the family in the upper ones, the ordinal or the index of the name in the lower ones.
+/// The layout of a device code of 16 bits: the family in the upper bits, the ordinal or the index of the name in the
+/// lower ones.
 const ORDINALS: u16 = 1 << 12;
 const FAMILIES: [&str; 5] = ["cuda", "metal", "rocm", "vulkan", "wgpu"];
 const NAMED: u16 = 0x8000;
@@ -164,7 +165,7 @@ fn names() -> &'static RwLock<Vec<&'static str>> {
     NAMES.get_or_init(|| RwLock::new(vec![OVERFULL]))
 }
 
-/// An ordinal that is too large for a code is stored by name.
+/// The code of a device whose ordinal is too large for a code: it is stored by name.
 #[cfg(feature = "engine")]
 #[cold]
 fn far_ordinal(family: u16, number: u16) -> u16 {

@@ -4,9 +4,8 @@ use crate::DType;
 
 /// The element type of a tensor.
 ///
-/// Slices, vectors and arrays of it are tensors, and so are the matrices of the libraries that
-/// trace-runtime knows. `usize` and `isize` are left out on purpose: a `&[usize]` holds dims or
-/// indices into a tensor, hardly ever a tensor's data.
+/// Slices, vectors and arrays of it are tensors, and so are the matrices of the libraries that trace-runtime knows.
+/// `usize` and `isize` are not elements: a `&[usize]` usually has dims or indices into a tensor, not its data.
 ///
 /// ```
 /// use trace_runtime::{DType, Element};
@@ -26,7 +25,7 @@ use crate::DType;
             numbers need the feature `half` or `num-complex` of trace-runtime"
 )]
 pub trait Element {
-    /// The element type of tensors with such elements.
+    /// The dtype of a tensor of such elements.
     const DTYPE: DType;
 }
 

@@ -1,7 +1,8 @@
 //! Recording of functions for which only the compiler knows whether they return a boxed future.
 //!
-//! `Returns::<R>::TYPE.__flow()` is [`Deferred`] if `R` is a `Pin<Box<dyn Future>>` under any name, else [`Immediate`]. It
-//! is found like the tensors in a value: an inherent method of the first type in a chain of `Deref` that has one.
+//! `Returns::<R>::TYPE.__flow()` is [`Deferred`] if `R` is a `Pin<Box<dyn Future>>` under any name, otherwise
+//! [`Immediate`]. The compiler chooses the method as for the tensors in a value: an inherent method of the first type
+//! in a chain of `Deref` that has one.
 
 #![allow(
     clippy::unused_self,

@@ -35,8 +35,8 @@ impl<F: Future> Future for Running<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<(AsyncOp, F::Output)> {
-        // SAFETY: `body` is pinned whenever `self` is. It is never moved out, there is no destructor that could move it,
-        // and `Running` is `Unpin` only if `body` is. `op` is not pinned.
+        // SAFETY: `body` is pinned whenever `self` is. It is never moved out, there is no destructor that could move
+        // it, and `Running` is `Unpin` only if `body` is. `op` is not pinned.
         let (op, body) = unsafe {
             let this = self.get_unchecked_mut();
             (&mut this.op, Pin::new_unchecked(&mut this.body))

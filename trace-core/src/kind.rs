@@ -73,16 +73,16 @@ impl PauseKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It returned.
+    /// The function returned.
     #[default]
     Ok,
-    /// It returned `Err`, directly or through `?`.
+    /// The function returned `Err`, directly or through `?`.
     Error,
-    /// It panicked. Recording does not stop the panic.
+    /// The function panicked. Recording does not stop the panic.
     Panicked,
-    /// Its future was dropped before it was done.
+    /// The future was dropped before it was done.
     Cancelled,
-    /// It was still running when the recording was read.
+    /// The op was still running when the recording was read.
     Unfinished,
 }
 

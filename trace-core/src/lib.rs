@@ -58,8 +58,8 @@ mod engine;
 pub use device::{Device, DeviceName};
 pub use dtype::DType;
 pub use element::Element;
-/// Functions that report allocations and frees of device memory, so that the report shows the live memory and the ops that
-/// held it.
+/// Functions that report allocations and frees of device memory, so that the report shows the live memory and the ops
+/// that held it.
 pub mod memory {
     pub use crate::engine::memory::{allocated, freed};
 }
@@ -81,8 +81,8 @@ pub use tensor_like::TensorLike;
 /// struct Layer { weight: Vec<[f32; 4]>, bias: Option<Vec<f32>>, name: String }
 /// ```
 pub use trace_macros::TensorLikeCore as TensorLike;
-/// Records every execution of a function: its name, the shape, dtype and device of each input and output tensor, when it
-/// ran, inside which other op, and how it ended.
+/// Records every execution of a function: its name, the shape, dtype and device of each input and output tensor, when
+/// it ran, inside which other op, and how it ended.
 ///
 /// ```
 /// use trace_core::traced_op;

@@ -17,7 +17,7 @@ pub enum Library {
 
 impl Library {
     /// The library that a type belongs to, if it is a tensor or contains tensors directly. `name` is the result of
-    /// [`type_name`](std::any::type_name), a constant: with optimisations nothing of this remains at run time.
+    /// [`type_name`](std::any::type_name), which is a constant, so an optimised build has none of this code.
     #[inline]
     pub(crate) fn of(name: &str) -> Option<Library> {
         let name = without(name, "&");

@@ -1,7 +1,7 @@
 //! The public items of the recorder for builds without it: everything here does nothing.
 //!
-//! They exist because expanded code must compile in this build too: a proc macro is built once for the host and may
-//! have its feature on there while this crate has it off.
+//! They exist because expanded code must compile in this build too: a proc macro is built once, for the host, and its
+//! feature may be on although that of this crate is off.
 
 #![allow(missing_docs, reason = "the recorder's own items have them")]
 

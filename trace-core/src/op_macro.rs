@@ -199,7 +199,8 @@ macro_rules! __op_emit {
     }};
 }
 
-/// With recording compiled out, the options are type-checked, so that their variables count as used, and never evaluated.
+/// With recording compiled out, the options are type-checked, so that their variables count as used, and never
+/// evaluated.
 #[cfg(not(feature = "enabled"))]
 #[doc(hidden)]
 #[macro_export]

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The methods of a type that gives a reference to the value that it describes.
+/// Implements the methods for a type that dereferences to the value that it describes.
 macro_rules! through {
     ([$method:ident $($can_panic:ident)?]) => {
         #[inline]

@@ -6,17 +6,17 @@ pub use crate::flow::Returns;
 pub use crate::futures::{follow, running, starting};
 pub use crate::probe::{outcome, probe, success};
 pub use crate::site_name::{Method, Named};
-// The trait alone: at the root of the crate its derive has the same name.
+// Only the trait: at the root of the crate, the derive macro has the same name.
 pub use crate::tensor_like::TensorLike;
 pub use crate::{DType, Device, OpKind, TensorSink};
 pub use std::any::type_name;
 pub use std::boxed::Box;
 pub use std::option::Option::{None, Some};
 pub use std::{concat, module_path};
-// For methods with an unknown attribute in an annotated `impl`.
+// Expanded code uses it for methods with an unknown attribute in an annotated `impl`.
 pub use trace_macros::traced_op_core as traced_op;
 
-/// Runs a body that contains `return`. The bound `FnOnce` allows the body to return a reborrow of what it captures.
+/// Runs a body that contains `return`. The bound `FnOnce` allows the body to return a reborrow of a captured variable.
 #[allow(
     clippy::inline_always,
     reason = "also without optimisation: otherwise every level of a recursion has one more frame"

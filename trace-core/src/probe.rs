@@ -1,9 +1,9 @@
 //! Finds the tensors in a value of any type, by method resolution.
 //!
 //! `probe(&x).__tensors()` compiles for every type of `x`. The compiler searches a chain of wrappers, each of which
-//! dereferences to the next, for a method `__tensors`, and takes the first one whose bounds hold: those of a
-//! [`TensorLike`]; of a slice of an [`Element`](crate::Element); of a slice whose element is known only by the name of its
-//! type; of any other type, in which no tensors are found. In a generic function the bounds written there decide.
+//! dereferences to the next, for a method `__tensors`, and takes the first one whose bounds hold. In order, the bounds
+//! are: a [`TensorLike`]; a slice of an [`Element`](crate::Element); a slice whose element is known only by the name of
+//! its type; any other type, in which no tensors are found. In a generic function, the bounds written there decide.
 //!
 //! No user code runs except `TensorLike::describe`: a `Deref` of an unknown type could do anything.
 
@@ -59,7 +59,7 @@ chain! {
     OfResultSlices -> OfAnyResult;
     OfAnyResult -> Probe;
 
-    // One impl each: on a type with an error in it, two would be reported as ambiguous.
+    // Only one impl for each type: if the type has an error, two impls would be reported as ambiguous.
     Success -> SuccessOfOption;
     SuccessOfOption -> Infallible;
 }

@@ -1,9 +1,10 @@
 //! The name and the source location of an annotated function or block, as expanded code passes them.
 //!
-//! Everything here is a constant of the program: passing it costs an op nothing, and its address identifies the op. The
-//! texts are taken apart when a thread first records the op.
+//! Everything here is a constant of the program: an op passes it at no cost, and its address identifies the op. The
+//! texts are parsed when a thread first records the op.
 
-/// Ends the path of an item inside a method. A macro on a method does not know the method's type, but the compiler does.
+/// The last segment of the path of an item inside a method. A macro on a method does not know the method's type, but
+/// the compiler does.
 const HERE: &str = "::__Here";
 
 /// The name of a site, in one of four forms:
@@ -68,7 +69,7 @@ impl SiteName for &'static str {
     }
 
     fn texts(self) -> Texts {
-        // From the end: the name may contain the separator.
+        // Split from the end, because the name may contain the separator.
         let mut parts = self.rsplitn(3, '\0');
         match (parts.next(), parts.next(), parts.next()) {
             (Some(location), Some(module), Some(name)) => Texts {

@@ -68,7 +68,7 @@ fn array(name: &'static str) -> Option<(&'static str, usize)> {
     Some((inner, len.parse().ok()?))
 }
 
-/// The dtype by the name of the type: a trait would need a bound that the function does not have.
+/// The dtype for the name of a type. A trait would need a bound that the function does not have.
 #[inline]
 pub(crate) fn dtype_of(element: &str) -> Option<DType> {
     match element {

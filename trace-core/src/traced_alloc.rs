@@ -7,15 +7,15 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 /// A global allocator that charges each allocation to the op that is running, while a session records.
 ///
-/// It passes every call on to another allocator, `System` or any that you give it. A block is charged to the innermost
-/// open op of the thread that allocates it and to the shapes of that op's inputs; its free is charged to the same op,
-/// on any thread. The report then shows the live memory over time, the ops that held it at the peak, and
-/// the bytes that each op allocated, kept and freed.
+/// It passes every call on to another allocator, `System` or any other one. A block is charged to the innermost open op
+/// of the thread that allocates it, and to the shapes of that op's inputs. Its free is charged to the same op, on any
+/// thread. The report then shows the live memory over time, the ops that held it at the peak, and the bytes that each
+/// op allocated, kept and freed.
 ///
-/// While nothing records, a call costs one load and a branch more than without it. While a session records, the owner
-/// of each block takes up to half as much memory as the block itself for small blocks, and a few bytes for large ones. A
-/// program that allocates millions of times a second can record a sample of its blocks: see
-/// `SessionBuilder::sample_allocations` of trace-runtime.
+/// While nothing records, a call costs one additional load and branch. While a session records, the owner of each block
+/// takes up to half as much memory as the block itself for small blocks, and a few bytes for large ones. A program that
+/// allocates millions of times a second can record a sample of its blocks: see `SessionBuilder::sample_allocations` of
+/// trace-runtime.
 ///
 /// ```
 /// use std::alloc::System;
@@ -37,8 +37,9 @@ impl<A> TracedAlloc<A> {
     }
 }
 
-// Each method first checks whether anything records. If not, it ends with a tail call of the inner allocator, so that it
-// saves no registers: three instructions more than without this type. The other functions run while a session records.
+// Each method first checks whether anything records. If not, it ends with a tail call of the inner allocator, so that
+// it saves no registers: three instructions more than without this type. The other functions run while a session
+// records.
 impl<A: GlobalAlloc> TracedAlloc<A> {
     /// Records a block that the inner allocator returned.
     #[inline]
@@ -111,7 +112,7 @@ impl<A: GlobalAlloc> TracedAlloc<A> {
         new_size: usize,
         on: u32,
     ) -> *mut u8 {
-        // Before the call: after it, another thread may have the old address.
+        // This must be before the call, because after it another thread may use the old address.
         let known = if heap::was_passed_by(on, block.addr()) {
             None
         } else {

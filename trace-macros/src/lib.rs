@@ -1,7 +1,7 @@
 //! The macros of trace-core and trace-runtime, which re-export and document them.
 //!
-//! Each macro comes twice, because expanded code names the crate that the user depends on: the ones that end in
-//! `core` name `::trace_core`, the others `::trace_runtime`.
+//! Each macro exists twice, because expanded code names the crate that the user depends on: macros that end in `core`
+//! name `::trace_core`, the others `::trace_runtime`.
 
 mod derive;
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! Reads the clocks of two ranks at the same moment, by messages there and back.
+//! Reads the clocks of two ranks at the same moment, by messages that are sent and answered.
 
 use mpi::traits::{Communicator, Destination as _, Source as _};
 use std::time::{Duration, Instant};
 use trace_runtime::Session;
 use trace_runtime::model::wire::metadata::{CLOCK_EXCHANGES, CLOCK_REFERENCE};
 
-/// Messages there and back per rank, at least. A single one may be interrupted for a tenth of a millisecond; the
-/// quickest of many errs by about a tenth of a microsecond on one machine.
+/// The least number of messages per rank, each with an answer. A single one may be interrupted for a tenth of a
+/// millisecond; the error of the quickest of many is about a tenth of a microsecond on one machine.
 const ROUNDS: usize = 100;
 /// On a machine with more processes than processors, the other rank is often not running when a message arrives. So
-/// exchanges are repeated until one was as quick as this, for a limited time.
+/// exchanges are repeated until one is as quick as this, for a limited time.
 const QUICK_NS: u64 = 10_000;
 const LONGEST: Duration = Duration::from_millis(500);
 /// A tag that programs hardly use.
@@ -19,8 +19,8 @@ const ENOUGH: u64 = u64::MAX;
 
 /// Compares the trace clock of every rank with that of rank 0, and keeps the result in the metadata of the session.
 ///
-/// All ranks of the communicator must call it, at the start and at the end of the recording: two readings give the
-/// drift. It takes 100 short messages there and back for each rank, one rank after the other, and is not recorded. If all
+/// All ranks of the communicator must call it, at the start and at the end of the recording: the two readings give the
+/// drift. It sends 100 short messages to each rank, with answers, one rank after the other, and is not recorded. If all
 /// of them take longer than 10 µs, it continues for up to half a second per rank.
 pub fn exchange_clocks(session: &mut Session, world: &impl Communicator) {
     let (rank, size) = (world.rank(), world.size());

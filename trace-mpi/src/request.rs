@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_runtime::{Element, op};
 
-/// Requests of this process so far: all communicators of a rank share the numbers.
+/// Number of requests of this process so far. All communicators of a rank share these numbers.
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 fn new_request() -> u64 {
@@ -20,7 +20,7 @@ fn new_request() -> u64 {
 
 /// A call that has begun, and that [`wait`](Self::wait) or [`wait_all`] completes.
 ///
-/// The call and the op that waits for it are two entries of the trace, which name the same request. A rank waits for
+/// The call and the op that waits for it are two entries of the trace, with the same request number. A rank waits for
 /// others only in the second one.
 #[must_use = "a call that is not completed must not go out of scope"]
 pub struct TracedRequest<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
@@ -47,7 +47,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> TracedRequest<'a, D, S> {
         )
     }
 
-    /// `MPI_Test`: the status if the communication is done, else the request.
+    /// `MPI_Test`: the status if the communication is done, otherwise the request.
     ///
     /// # Errors
     /// The request, if the communication is not done.

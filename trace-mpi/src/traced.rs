@@ -39,8 +39,8 @@ impl<'c, C: Communicator> Traced<'c, C> {
         Traced::with_members(world, "world", (0..world.size()).collect())
     }
 
-    /// A part of the world under a name, which must be the same on all of its ranks and differ from those of other
-    /// groups that a rank is in. All ranks of `comm` must call it.
+    /// A part of the world with a name. The name must be the same on all ranks of the part, and differ from those of
+    /// other groups that a rank is in. All ranks of `comm` must call it.
     pub fn group(comm: &'c C, name: impl Into<String>, world: &impl Communicator) -> Self {
         let mut members = vec![0; usize::try_from(comm.size()).unwrap_or(0)];
         comm.all_gather_into(&world.rank(), &mut members[..]);
@@ -250,7 +250,8 @@ impl<'c, C: Communicator> Traced<'c, C> {
         );
     }
 
-    /// `MPI_Gather`: the root gets the buffers of all ranks, in the order of ranks. `receive` is not used on other ranks.
+    /// `MPI_Gather`: the root gets the buffers of all ranks, in the order of ranks. `receive` is not used on other
+    /// ranks.
     pub fn gather_into<T: Equivalence + Element>(&self, root: i32, send: &[T], receive: &mut [T]) {
         let number = self.collective();
         op!(

@@ -1,6 +1,6 @@
 //! Prints the cost of each analysis per entry, for both storages and growing traces.
 //!
-//! `cargo bench -p trace-runtime --bench analyze`; the figure of a row should stay flat.
+//! `cargo bench -p trace-runtime --bench analyze`; the figures of a row should be about equal.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -13,7 +13,7 @@ const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 #[derive(Clone, Copy)]
 enum Layout {
     Flat,
-    /// Every fourth entry holds the next three.
+    /// Every fourth entry contains the next three.
     Nested,
 }
 
@@ -41,7 +41,7 @@ fn trace(entries: usize, layout: Layout) -> Result<TraceStore, TraceError> {
     Ok(builder.finish())
 }
 
-/// The best of several runs: the others were disturbed.
+/// The best of several runs, because the others were disturbed.
 fn ns_per_entry(entries: usize, mut run: impl FnMut()) -> f64 {
     let rounds = (2_000_000 / entries).clamp(3, 40);
     let best = (0..rounds)

@@ -47,10 +47,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// The ops of the host alone: kernels may have the name of an op.
+/// Only the ops of the host: kernels may have the name of an op.
 ///
-/// The figures were computed from the events of the file, where a step is an event like any other. Here steps are
-/// not ops, so they are put back: as ops with the name of their annotation, around the ops of their thread.
+/// The figures were computed from the events of the file, where a step is an event like any other. Here steps are not
+/// ops, so they are added as ops again, with the name of their annotation, around the ops of their thread.
 fn host_ops(trace: &TraceStore, step_name: &str) -> RecordedExecutionTrace {
     let mut host = RecordedExecutionTrace::from(trace);
     host.entries
@@ -76,7 +76,7 @@ fn host_ops(trace: &TraceStore, step_name: &str) -> RecordedExecutionTrace {
     for op in &mut host.entries {
         op.parent = op.parent.or(around.get(&op.step).copied());
     }
-    // Parents come before their children, and steps of entries ascend.
+    // Parents come before their children, and the steps of entries are ascending.
     host.entries.sort_by(|a, b| {
         let start = |op: &RecordedTraceEntry| ns(op.start_us().unwrap_or(0.0));
         let key = |op: &RecordedTraceEntry| (start(op), op.parent.is_some(), op.step);
@@ -95,7 +95,7 @@ fn host_ops(trace: &TraceStore, step_name: &str) -> RecordedExecutionTrace {
     host
 }
 
-/// The name of the annotations of steps in a file, up to the number.
+/// The name that annotations of steps have in a file, without the number.
 fn step_name(path: impl AsRef<Path>) -> std::io::Result<&'static str> {
     let text = std::fs::read(path)?;
     let has = |name: &[u8]| text.windows(name.len()).any(|window| window == name);
@@ -150,7 +150,7 @@ struct Checks {
 }
 
 impl Checks {
-    /// One and several threads read the same trace.
+    /// Checks that one thread and several threads read the same trace.
     fn threads(&mut self, path: &Path) -> Result<(), TraceError> {
         let trace = |threads| {
             let store = Reader::new().with_threads(threads).open(path)?;
@@ -259,7 +259,7 @@ impl Checks {
         device.entries.retain(|entry| entry.device_id.is_some());
         let kernels = by_op(&device);
         for kernel in expected["top_kernels_ns"].as_array().into_iter().flatten() {
-            // The figures have long names cut off, so that several kernels may share one.
+            // The figures have cut names, so several kernels may share one.
             let name = kernel["name"].as_str().unwrap_or_default();
             let matches = kernels.iter().find(|row| {
                 row.operation.starts_with(name)
@@ -301,7 +301,7 @@ impl Checks {
         }
     }
 
-    /// Torch adds up microseconds as floats; a nanosecond a call is its rounding.
+    /// Torch adds up microseconds as floats, so it may differ by one nanosecond per call.
     fn key_averages(&mut self, trace: &TraceStore, summary: &Value) -> Result<(), Box<dyn Error>> {
         let mut host = host_ops(trace, self.step_name);
         merge_only_children(&mut host);

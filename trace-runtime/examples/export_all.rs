@@ -1,4 +1,4 @@
-//! Writes a trace in every format, and beside it the figures that other tools must find in the files.
+//! Writes a trace in every format, and the figures that other tools must find in these files.
 //!
 //! ```text
 //! cargo run -p trace-runtime --features flamegraph,parquet --example export_all -- FOLDER [TRACE]
@@ -117,7 +117,7 @@ fn device_time_by_step(trace: &TraceStore) -> Value {
     sums.into_iter().map(row).collect()
 }
 
-/// The time of each entry without that of the entries inside it, the slow and obvious way.
+/// The time of each entry without that of the entries inside it, computed in the simplest way.
 fn self_times(trace: &TraceStore) -> Vec<u64> {
     let mut times: Vec<u64> = trace.views().map(|view| view.duration_ns()).collect();
     for view in trace.views() {
@@ -135,8 +135,8 @@ fn parent<'a>(trace: &'a TraceStore, view: &EntryView<'a>) -> Option<EntryView<'
     Some(trace.view(index))
 }
 
-/// Data-parallel training in small: layers that compute on a device, gradients that a second thread
-/// sums over the ranks meanwhile, and a rank 1 that is slower. With `numbers`, the steps of the loop are marked.
+/// Data-parallel training in small: layers that compute on a device, gradients that a second thread sums over the ranks
+/// at the same time, and a rank 1 that is slower. With `numbers`, the steps of the loop are marked.
 fn two_ranks(numbers: &[u64]) -> Result<TraceStore, TraceError> {
     let mut ops = Vec::new();
     for rank in 0..2 {

@@ -5,10 +5,11 @@
 //! ```
 //!
 //! The folder has traces named `series.number.json`, with numbers in the order of time. A series `X` compared with
-//! itself must pass; compared with a series `X+…` it must fail, in all comparisons if its name is `X+seen-…`. Each
+//! itself must pass. Compared with a series `X+…` it must fail; in all comparisons, if that name is `X+seen-…`. Each
 //! comparison takes runs that follow each other, as a CI job would record them, and no two comparisons of a row have
-//! the same runs. *Groups* are all runs of one side and then all of the other, *turns* alternate. Further arguments:
-//! `show` prints each false alarm, `lenient` accepts what a few recordings on a busy machine allow.
+//! the same runs. With *groups*, all runs of one side come before all of the other; *turns* alternate. Further
+//! arguments: `show` prints each false alarm, and `lenient` accepts the errors that a few recordings on a busy machine
+//! may have.
 //!
 //! `gate_rates reduce FOLDER` replaces the traces by baselines with the same figures, to save space.
 
@@ -170,7 +171,8 @@ fn reduce(folder: &Path) -> Result<(), Box<dyn Error>> {
 
 type Sides = (RunGroup, RunGroup);
 
-/// Runs of one series that follow each other, as two sides that have no run in common. The sides swap every second time.
+/// Runs of one series that follow each other, as two sides that have no run in common. The sides swap every second
+/// time.
 fn same(runs: &[RunSummary], (size, design): (usize, Design), comparisons: usize) -> Vec<Sides> {
     let mut all = Vec::new();
     // In each round, one more run between the sides is left out.
@@ -195,7 +197,7 @@ fn same(runs: &[RunSummary], (size, design): (usize, Design), comparisons: usize
             let swap = all.len() % 2 == 1;
             all.push(if swap { (two, one) } else { (one, two) });
         }
-        // Turns have no second way to leave a run out.
+        // With turns, there is only one way to leave out a run.
         if design == Design::Pairs {
             break;
         }

@@ -5,8 +5,8 @@
 //! many_ranks write FOLDER RANKS EVENTS     writes a trace per rank
 //! ```
 //!
-//! Each rank has about EVENTS events: layers with ops inside, an all-reduce over all ranks for each layer, and a message
-//! to the next rank in each step. One rank computes 30 % longer. Clocks begin at different times.
+//! Each rank has about EVENTS events: layers with ops inside, an all-reduce over all ranks for each layer, and a
+//! message to the next rank in each step. One rank computes 30 % longer. Clocks begin at different times.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Measures the cost of recording into a mapped file, compared with memory that is used again and memory that grows. All
-//! three take turns in one process. `scripts/stream-cost.sh` runs it.
+//! Measures the cost of recording into a mapped file, compared with memory that is used again and memory that grows.
+//! All three take turns in one process. `scripts/stream-cost.sh` runs it.
 //!
 //!     stream_cost rounds N          medians of N rounds, in ns per op, and their ratios
 //!     stream_cost calls HOW N       N calls, for callgrind: HOW is `idle`, `memory` or `stream`
@@ -50,7 +50,7 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("stream-cost-{}.optrace", std::process::id()))
 }
 
-/// A number of ops so small that memory of the recording before is used again.
+/// A number of ops so small that the memory of the previous recording is used again.
 const FEW: usize = 8_192;
 const MANY: usize = 500_000;
 
@@ -66,7 +66,7 @@ fn streaming(calls: usize) -> f64 {
     let session = Session::builder().stream_to(path()).start();
     let session = session.expect("no other session runs");
     repeat(512);
-    // The writer prepares the pages of its ring meanwhile.
+    // Meanwhile the writer prepares the pages of its ring.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let taken = timed(calls);
     drop(session);
@@ -80,7 +80,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn rounds(count: usize) {
     let mut taken = [const { Vec::new() }; 5];
-    // The first round is for page faults and lazy statics.
+    // The first round is not counted: it has page faults and initialises lazy statics.
     for round in 0..=count {
         let values = [
             timed(FEW),
@@ -156,7 +156,7 @@ fn long(count: usize) {
     }
     drop(session);
     let bytes = std::fs::metadata(path()).expect("a file").len();
-    // Followed instead of read as a trace, which would take 28 bytes per op.
+    // Followed instead of read, because a trace would take 28 bytes per op.
     let mut follower = trace_runtime::read::Follower::open(path()).expect("a recording");
     while follower.update().expect("read") != trace_runtime::read::FollowState::Finished {}
     let (ended, dropped) = (follower.ended(), follower.dropped());

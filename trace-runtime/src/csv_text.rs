@@ -92,7 +92,7 @@ pub(crate) fn csv_line<'a>(text: &mut String, cells: impl Iterator<Item = &'a st
 }
 
 fn quoted(cell: &str) -> String {
-    // A spreadsheet takes a leading `=`, `+`, `-` or `@` for a formula; a quote before it is text.
+    // A spreadsheet reads a cell that begins with `=`, `+`, `-` or `@` as a formula. A quote before it makes it text.
     let formula =
         cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
     let cell = if formula {

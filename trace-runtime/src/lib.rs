@@ -24,7 +24,12 @@
 //! | record a block, or a call into code that you cannot annotate | [`op!`] |
 //! | record tensors of ndarray, candle, burn, nalgebra or faer | a feature: see [`tensors`] |
 //! | record your own tensor type | [`TensorLike`](trait@TensorLike), or [its derive](derive@TensorLike) for a struct that holds tensors |
+//! | distinguish the instances of an op, such as the layers of a model | the option `label`, or [`label_scope`] |
 //! | attribute work on another thread to an op | [`current_op`] and [`in_op`] |
+//! | record heap memory by op | `TracedAlloc`, with the feature `alloc` |
+//! | report device memory, from a tensor library | [`memory`] |
+//! | record only some ops or some steps | [`Filter`], [`Schedule`] |
+//! | keep the last ops of a program that always records | [`KeepLast`] |
 //! | read a trace from a file | [`read`](mod@read) |
 //! | see where time went | [`Report`]: `trace.report()` |
 //! | compute figures yourself | [`analyze`] |
@@ -38,8 +43,8 @@
 //! you begin and end each yourself.
 //!
 //! **To hold a trace:** [`RecordedExecutionTrace`] has public fields, to build and inspect entries one by one.
-//! [`TraceStore`] holds the same in 24 to 28 bytes per entry, for large traces; readers and [`Session::finish_store`] return
-//! it. Functions that read a trace take either, as a [`TraceView`].
+//! [`TraceStore`] holds the same in 24 to 28 bytes per entry, for large traces; readers and [`Session::finish_store`]
+//! return it. Functions that read a trace take either, as a [`TraceView`].
 //!
 //! **For figures by op:** [`TraceAnalyzer::operation_summary`] returns a map from names to [`OpSummary`] (count, time,
 //! memory). [`analyze::by_op`] returns rows with self time, percentiles and FLOP/s; [`analyze::by_shape`] the same for
@@ -49,7 +54,8 @@
 //!
 //! `enabled` (default) makes the attribute record; without it functions are compiled as written. `ndarray`,
 //! `ndarray-0_16`, `candle`, `burn`, `nalgebra`, `faer`, `half` and `num-complex` support those libraries: [`tensors`]
-//! has the versions. `flamegraph`, `gzip`, `html` and `parquet` add formats to [`export`].
+//! has the versions. `flamegraph`, `gzip`, `html` and `parquet` add formats to [`export`]. `stream` (default) records
+//! into mapped files, on Unix. `alloc` adds `TracedAlloc`, an allocator that charges heap memory to ops.
 //!
 //! A library that is only annotated depends on `trace-core` instead, which has the attribute and the traits.
 

@@ -1,8 +1,8 @@
 //! Names of ops, devices and files as safe text. Used by reports and exports; public as part of
 //! [`report`](crate::report).
 
-/// Escapes the characters of a name that could change a terminal or mislead a reader: control
-/// characters, invisible ones and ones that change the direction of text become `\u{…}`.
+/// Escapes the characters of a name that could change a terminal or mislead a reader: control characters, invisible
+/// characters, and characters that change the direction of text become `\u{…}`.
 ///
 /// ```
 /// use trace_runtime::report::printable;

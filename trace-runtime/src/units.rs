@@ -51,7 +51,7 @@ pub fn shapes(shapes: &[Vec<usize>]) -> String {
     all_shapes(&shapes[..tensors.map_or(0, |last| last + 1)])
 }
 
-/// The same for a sentence: the first shapes, without scalars.
+/// Shapes as text for a sentence: only the first ones, and no scalars.
 pub(crate) fn few_shapes(list: &[Vec<usize>]) -> String {
     const MOST: usize = 4;
     let tensors: Vec<Vec<usize>> = list
@@ -63,7 +63,7 @@ pub(crate) fn few_shapes(list: &[Vec<usize>]) -> String {
     format!("{}{more}", shapes(&tensors[..tensors.len().min(MOST)]))
 }
 
-/// The same with every scalar.
+/// Shapes as text, with every scalar.
 pub(crate) fn all_shapes(shapes: &[Vec<usize>]) -> String {
     let list: Vec<String> = shapes
         .iter()
@@ -75,7 +75,7 @@ pub(crate) fn all_shapes(shapes: &[Vec<usize>]) -> String {
     list.join("·")
 }
 
-/// Empty for a zero, so that other values stand out.
+/// The text of a value, or empty text for zero, so that other values are easier to see.
 pub(crate) fn unless_zero(value: u64, shown: fn(u64) -> String) -> String {
     if value == 0 {
         String::new()

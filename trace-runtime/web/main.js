@@ -231,7 +231,7 @@ async function start() {
   render();
 }
 
-/** Always prints the findings, whichever section was open. */
+/** Printing always shows the findings, even if another section is open. */
 function preparePrint() {
   timelineView.detach();
   renderFindings(byId("view"));

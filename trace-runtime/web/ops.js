@@ -1,4 +1,4 @@
-// The table of ops, and of a selected op its shapes, its durations and its single executions.
+// The table of ops; for a selected op also its shapes, its durations and its single executions.
 
 /** Single executions that are listed, longest first. */
 const EXECUTIONS = 200;
@@ -112,7 +112,7 @@ function usedColumns(columns, rows) {
   });
 }
 
-/** The columns that fit beside the details of an op. @param {OpRow[]} rows */
+/** The columns that fit next to the details of an op. @param {OpRow[]} rows */
 function besideDetails(rows) {
   const time = rows.some((row) => row.waiting_ns) ? "work_ns" : "self_ns";
   const keys = ["operation", "where", "count", time, "share", "total_ns"];
@@ -139,7 +139,7 @@ function renderOps(root) {
         caption: "Ops",
         columns: usedColumns(state.op === null ? OP_COLUMNS : besideDetails(all), all),
         rows,
-        // Ops that only wait do not use the time.
+        // If ops waited, sorted by the time in which they worked.
         sort: state.sort || (all.some((row) => row.waiting_ns) ? "work_ns" : "self_ns"),
         onSort: (sort) => {
           state.sort = sort;

@@ -72,7 +72,7 @@ function writeState(how = "replace") {
   for (const [key, value] of Object.entries(state)) {
     if (value === null || value === /** @type {any} */ (STATE_DEFAULTS)[key]) continue;
     const text = Array.isArray(value) ? value.map(Math.round).join("-") : String(value);
-    // A name of 64 KiB is too long for an address.
+    // A name of 64 KiB does not fit into an address.
     if (text.length <= 2000) values.set(key, text);
   }
   const hash = values.toString();

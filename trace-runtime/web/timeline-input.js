@@ -50,7 +50,7 @@ class TimelineInput extends TimelineTables {
     try {
       this.canvas.setPointerCapture(event.pointerId);
     } catch {
-      // The pointer is gone already.
+      // The pointer does not exist any more.
     }
     this.touches.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
     this.gesture = {

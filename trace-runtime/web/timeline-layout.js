@@ -5,7 +5,7 @@ const LANE_GAP = 10;
 const IDLE_HEIGHT = 7;
 /** Arrows of a selected op, at most; with more, none are drawn. */
 const MOST_ARROWS = 400;
-/** The same for all arrows: more would hide what is under them. */
+/** The same for all arrows: more would hide the items under them. */
 const FEW_ARROWS = 120;
 const IDLE_COLOURS = ["#d64545", "#e0a030", "#8a63d2", "#e07030", "#c2458a", "#9aa0a8"];
 

@@ -11,7 +11,7 @@ interface OpRow {
   count: number;
   total_ns: number;
   self_ns: number;
-  /** Of the self time, that in which it only waited. */
+  /** The part of the self time in which it only waited. */
   waiting_ns?: number;
   sum_ns: number;
   device_self_ns?: number;
@@ -181,7 +181,7 @@ interface Summary {
   report: Report;
   step_numbers: number[];
   step_reports: Report[];
-  /** The steps after the warm-up, where the first steps were slow. */
+  /** The steps after the warm-up, if the first steps were slow. */
   after_warm_up?: { first: number; last: number; report: Report };
   short_names: Record<string, string>;
   wait_states?: WaitStates;

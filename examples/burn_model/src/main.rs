@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = Bert::new(&MINI, &device);
     let tokens = Tensor::<1, Int>::arange(0..(BATCH * LENGTH) as i64, &device);
     let tokens = tokens.mul_scalar(37).reshape([BATCH, LENGTH]);
-    // Not recorded: burn initialises the weights when they are first used.
+    // Not recorded, because burn initialises the weights when they are first used.
     model.forward(&tokens);
 
     let session = Session::start()?;

@@ -1,4 +1,4 @@
-//! The trace of BERT is the network of the paper.
+//! Checks that the trace of BERT shows the network of the paper.
 
 #[path = "../src/bert.rs"]
 mod bert;

@@ -19,7 +19,7 @@ use trace_runtime::{RecordedExecutionTrace, Session};
 fn main() -> Result<(), Box<dyn Error>> {
     let model = ResNet::new(1)?;
     let image = noise(1, 224, 2)?;
-    // Not recorded: the first pass starts the thread pool and touches new memory.
+    // Not recorded, because the first pass starts the thread pool and uses new memory.
     model.forward(&image)?;
 
     let session = Session::start()?;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     files::write_all("candle_model", &trace)
 }
 
-/// Each stage has a quarter of the pixels and twice the channels of the one before: the same work.
+/// Each stage has a quarter of the pixels and twice the channels of the one before, so it has the same amount of work.
 fn compare_stages(trace: &RecordedExecutionTrace) {
     let rows = by_shape(trace);
     let mut speeds: Vec<f64> = rows

@@ -133,7 +133,7 @@ fn conv2d(layer: &Conv2d, x: &Tensor) -> Result<Tensor> {
     layer.forward(x)
 }
 
-/// Two per weight and output pixel; 0 if `x` is not a batch of images.
+/// Two FLOPs per weight and output pixel; 0 if `x` is not a batch of images.
 fn conv_flops(layer: &Conv2d, x: &Tensor) -> usize {
     let Ok((images, _, height, width)) = x.dims4() else {
         return 0;
@@ -181,7 +181,7 @@ fn average_pool(x: &Tensor) -> Result<Tensor> {
     x.mean((2, 3))
 }
 
-/// Images to classify: noise, the same for the same seed.
+/// Images to classify: random noise. The same seed gives the same images.
 pub(crate) fn noise(images: usize, side: usize, seed: u64) -> Result<Tensor> {
     random(&mut Rng::seeded(seed), &[images, 3, side, side], 1)
 }

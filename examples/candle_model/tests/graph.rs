@@ -1,4 +1,4 @@
-//! The trace of ResNet-18 is the network of the paper.
+//! Checks that the trace of ResNet-18 shows the network of the paper.
 
 #[path = "../src/resnet.rs"]
 mod resnet;
@@ -74,7 +74,7 @@ fn every_convolution_has_the_dims_and_flops_of_the_formula() {
         assert_eq!(entry.flops, Some(2 * each as u64));
         multiplications += each;
     }
-    // At 224 pixels a side, each convolution has 49 times the pixels.
+    // With images of 224 pixels per side, each convolution has 49 times as many pixels.
     assert_eq!(49 * multiplications + 512 * CLASSES, 1_814_073_344);
 }
 

@@ -7,8 +7,8 @@
 //! With `--overlap yes` gradients are reduced in the background while the loss is computed (`MPI_Iallreduce`), and
 //! activations are received in advance (`MPI_Irecv`).
 //!
-//! `--straggler RANK` plants 30 % more time in the computation of one rank, and `MPI_TRAINING_CLOCK_OFFSET=RANK=MS`
-//! a wall clock that is wrong by the given milliseconds. What was planted in each step is in the metadata of the trace.
+//! `--straggler RANK` makes the computation of one rank 30 % longer, and `MPI_TRAINING_CLOCK_OFFSET=RANK=MS` makes the
+//! wall clock of a rank wrong by the given milliseconds. The metadata of the trace has the planted delay of each step.
 
 use mpi::collective::SystemOperation;
 use mpi::topology::Color;
@@ -66,8 +66,9 @@ impl Stage {
         self.compute(gradient, 200)
     }
 
-    /// Multiplies with the weights, and then waits for a simulated device that takes a fixed time. So the time of an op hardly
-    /// depends on the number of ranks per processor. On a busy machine a process wakes up a few milliseconds late.
+    /// Multiplies with the weights, and then waits for a simulated device that takes a fixed time. So the time of an op
+    /// hardly depends on the number of ranks per processor. On a busy machine, a process may wake up a few milliseconds
+    /// late.
     #[traced_op(skip)]
     fn compute(&mut self, x: &[f32], device_ms: u64) -> Vec<f32> {
         let start = Instant::now();
@@ -181,7 +182,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut gradient = vec![0.0_f32; x.len()];
     everyone.barrier();
     if let Some(session) = recording.as_mut() {
-        // The time before is not a step of the training.
+        // The time before this is not part of a step.
         session.step();
     }
     let mut planted = Vec::new();

@@ -1,4 +1,4 @@
-//! Tensors of burn are recorded as they are passed and returned, whatever their rank and kind.
+//! Tensors of burn are recorded when they are passed and returned, for every rank and kind.
 #![allow(
     clippy::needless_pass_by_value,
     clippy::float_cmp,

@@ -1,4 +1,4 @@
-//! Half floats and complex numbers are elements of tensors like any other.
+//! Half floats and complex numbers can be elements of tensors.
 #![allow(
     clippy::needless_pass_by_value,
     clippy::float_cmp,

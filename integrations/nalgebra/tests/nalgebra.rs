@@ -1,4 +1,4 @@
-//! Matrices of nalgebra are recorded as they are passed and returned, whatever their storage.
+//! Matrices of nalgebra are recorded when they are passed and returned, for every storage.
 #![allow(
     clippy::needless_pass_by_value,
     clippy::float_cmp,

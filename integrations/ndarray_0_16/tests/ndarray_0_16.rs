@@ -1,4 +1,4 @@
-//! Arrays of ndarray 0.16 are recorded, also next to those of 0.17.
+//! Arrays of ndarray 0.16 are recorded, even together with arrays of 0.17.
 
 use ndarray_0_16::{
     Array1, Array2, ArrayD, ArrayView2, ArrayViewMut1, CowArray, Ix2, LinalgScalar, RawArrayView,

@@ -4,11 +4,11 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Blocks that are live while others come and go.
+/// Number of blocks that are live while others are allocated and freed.
 const LIVE: usize = 1 << 14;
 const BATCH: usize = 1 << 12;
 
-/// Allocates and frees in batches, in the op or session of the caller, and prints the nanoseconds of an allocation and of a
+/// Allocates and frees in batches, in the op or session of the caller. Prints the nanoseconds of an allocation and of a
 /// free in the median batch.
 ///
 /// The sizes are those of small tensors and their shapes: 16 to 1,024 bytes.
@@ -31,7 +31,7 @@ pub fn run_with(
     let (mut allocations, mut frees) = (Vec::new(), Vec::new());
     for batch in 0..batches {
         allocations.push(timed(|| allocate(&mut held, batch)));
-        // Each new block takes the place of an older one somewhere else, which is freed.
+        // Each new block replaces an older one at another place, which is freed.
         for (index, block) in held.iter_mut().enumerate() {
             let other = (index * 7919 + batch * 104_729) % LIVE;
             std::mem::swap(block, &mut live[other]);

@@ -1,5 +1,5 @@
-//! The memory that ours takes for 10^6 ops, counted by the allocator. A separate program: counting would
-//! cost the peers that allocate in each call.
+//! The memory that ours takes for 10^6 ops, counted by the allocator. It is a separate program, because counting would
+//! slow down the peers that allocate in each call.
 
 #![allow(unsafe_code, reason = "an allocator is declared unsafe")]
 
@@ -17,7 +17,7 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// A block that grows counts twice while it is copied, because `realloc` is the default of the trait.
+// A block that grows counts twice while it is copied, because `realloc` has the trait's default implementation.
 // SAFETY: every request is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

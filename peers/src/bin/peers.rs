@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 
 fn measure(rounds: usize) {
     let subjects = subjects::all();
-    // The other processes run first, because this one will hold memory that they may need.
+    // The other processes run first, because this one will use memory that they may need.
     let finishing = Finishing::run();
     let memory = Memory::run();
     let rounds = Rounds::run(&subjects, rounds.max(31));

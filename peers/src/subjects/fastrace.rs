@@ -42,7 +42,7 @@ fn with_shapes(a: &Matrix, b: &Matrix) -> Matrix {
     c
 }
 
-/// Below a root span, without which nothing is recorded. One holds 10,240 spans, more than a round makes.
+/// Runs inside a root span, without which nothing is recorded. It holds 10,240 spans, more than a round makes.
 fn in_root(work: impl FnOnce() -> Duration) -> Duration {
     let root = Span::root("round", SpanContext::random());
     let _local = root.set_local_parent();

@@ -10,11 +10,11 @@ pub struct Floor;
 
 type Record = [u64; 8];
 
-/// 128 KiB: it stays in the second-level cache, unlike a recording that keeps all of its records.
+/// 128 KiB, which fit into the second-level cache, unlike a recording that keeps all of its records.
 const RECORDS: usize = 2048;
 
 thread_local! {
-    // Neither lazy nor dropped, so that reaching it is one addition to the thread's pointer.
+    // The ring is neither lazy nor dropped, so that its address is one addition to the thread's pointer.
     static RING: [Cell<Record>; RECORDS] = const { [const { Cell::new([0; 8]) }; RECORDS] };
     static NEXT: Cell<usize> = const { Cell::new(0) };
 }
@@ -52,7 +52,7 @@ impl Subject for Floor {
     }
 
     fn bare(&self, calls: usize) -> Option<Duration> {
-        // More than a whole ring, so that every page of it is there.
+        // More than a whole ring, so that all of its pages are present.
         timed(RECORDS, matmul);
         let taken = timed(calls, matmul);
         // Read back, because the compiler removes stores that are never read.

@@ -1,4 +1,4 @@
-//! puffin: scopes in a stream of bytes, handed over by frame.
+//! puffin: scopes in a stream of bytes, which is handed over once per frame.
 
 use crate::subject::{Matrix, Subject, timed};
 use puffin::GlobalProfiler;
@@ -25,7 +25,7 @@ impl Subject for Puffin {
     }
 
     fn bare(&self, calls: usize) -> Option<Duration> {
-        // Inside a scope, as in a frame: an outermost one takes a lock at its end.
+        // Measured inside a scope, as in a frame, because an outermost scope takes a lock at its end.
         puffin::profile_scope!("round");
         Some(timed(calls, matmul))
     }

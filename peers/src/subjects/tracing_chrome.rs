@@ -50,8 +50,8 @@ impl Write for Nowhere {
     }
 }
 
-/// The global subscriber, which is the fastest kind but cannot be removed. While it is off it
-/// declares itself uninterested, so that a span costs the same as without a subscriber.
+/// The global subscriber, which is the fastest kind but cannot be removed. While it is off, it reports no interest, so
+/// that a span costs the same as without a subscriber.
 struct Switched(Layered<ChromeLayer<Registry>, Registry>);
 
 static IS_ON: AtomicBool = AtomicBool::new(false);

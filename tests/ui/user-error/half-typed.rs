@@ -1,4 +1,4 @@
-//! While a body is being typed, the function still exists: only the incomplete part is reported.
+//! If a body is incomplete, the function still exists: only the incomplete part is reported.
 
 use trace_runtime::traced_op;
 

@@ -1,4 +1,4 @@
-//! Mistakes in the body are reported where they are, as without the attribute.
+//! Mistakes in the body are reported at their position, as without the attribute.
 
 use trace_runtime::traced_op;
 

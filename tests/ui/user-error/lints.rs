@@ -1,4 +1,4 @@
-//! Lints see an annotated function as they see any other.
+//! Lints work on an annotated function as on any other function.
 
 #![deny(warnings)]
 

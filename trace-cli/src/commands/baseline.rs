@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Write a small file with the figures of several runs, for the `--before` of a later `optrace diff`
 ///
-/// The file has the figures that a comparison needs and no entries: below 200 kB for a thousand ops × shapes. Commit it,
-/// and write it again when the machine or the intended speed changes.
+/// The file has the figures that a comparison needs and no entries: below 200 kB for a thousand ops × shapes. Commit
+/// it, and write it again when the machine or the intended speed changes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BaselineArgs {
     /// Traces of runs of one build on one machine; five are enough

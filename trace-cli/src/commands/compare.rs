@@ -16,7 +16,8 @@ use trace_runtime::report::{duration, percent, printable, prose};
 /// Run two programs in turns, several times, and compare their traces
 ///
 /// The programs are run with `OPTRACE` set to a file, to which they write their trace: start a session with
-/// `Session::from_env()`. Other programs on the machine affect both sides alike, so this finds the smallest changes.
+/// `Session::from_env()`. Other programs on the machine affect both sides alike, so this finds smaller changes than
+/// `optrace diff`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "optrace compare [OPTIONS] -- BEFORE [ARGS]... -- AFTER [ARGS]...")]
 pub(crate) struct CompareArgs {
@@ -46,8 +47,8 @@ pub(crate) struct CompareArgs {
 pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     let (before, after) = programs(&args.programs)?;
     let folder = Folder::new(args.keep.as_deref())?;
-    // Both sides use the same file name: the size of the environment decides where the stack begins, and the
-    // addresses of its data can make an op twice as slow.
+    // Both sides use the same file name. The size of the environment decides where the stack begins, and the addresses
+    // of an op's data can make it twice as slow.
     let file = folder.path.join("run.json");
     for round in 0..args.warmup {
         show(&format!("warm-up {} of {}", round + 1, args.warmup));
@@ -60,14 +61,14 @@ pub(super) fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     let settings = args.limits.settings(Design::Pairs);
     let mut found = TraceDiff::default();
     for round in 0..args.runs {
-        // The program that runs first changes each round, so that running first is not an advantage.
+        // The program that runs first alternates between rounds, so that running first is not an advantage.
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for side in order {
             let (name, program) = [("before", before), ("after", after)][side];
             execute(program, &file)?;
             let trace = input::load(&file, args.reading)?;
             groups[side].runs.push(RunSummary::of(&trace));
-            // Unless traces are kept, the folder is deleted with them.
+            // Unless traces are kept, they are deleted with the folder.
             let kept = folder.path.join(format!("{name}-{}.json", round + 1));
             fs::rename(&file, &kept).map_err(|error| {
                 Failure::Message(format!("{}: cannot be written: {error}", kept.display()))
@@ -130,9 +131,10 @@ fn execute(program: &[OsString], file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// True if more runs would not change the verdicts much: the uncertainty of each tested op is half of the threshold or
-/// less, and that of the total at most the threshold. Five steady runs cannot do better for the total, because a certain
-/// variation of it is always assumed. Looking at the uncertainty and not at the result keeps the error rates of the tests.
+/// True if more runs would not change the verdicts much: the uncertainty of each tested op is at most half of the
+/// threshold, and that of the total at most the threshold. Five steady runs cannot give less for the total, because a
+/// certain variation of it is always assumed. The decision depends on the uncertainty and not on the result, so the
+/// error rates of the tests stay the same.
 fn is_precise(found: &TraceDiff) -> bool {
     let threshold = found.method.threshold;
     let within = |evidence: &[Evidence], limit: f64| {
@@ -164,11 +166,11 @@ fn progress(round: u32, of: u32, groups: &[RunGroup; 2], found: &TraceDiff) -> S
 }
 
 fn show(line: &str) {
-    // Progress that cannot be shown is not a reason to stop.
+    // Errors are ignored: the comparison continues without progress.
     let _ = writeln!(io::stderr(), "{}", printable(line));
 }
 
-/// The folder for the traces; deleted afterwards unless it is to be kept.
+/// The folder for the traces. It is deleted at the end, unless `--keep` is given.
 struct Folder {
     path: PathBuf,
     kept: bool,

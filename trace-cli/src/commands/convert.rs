@@ -76,7 +76,7 @@ fn help(format: FileFormat) -> &'static str {
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
-    // Before the trace is read: a mistake in the command line is reported at once.
+    // Checked before the trace is read, so that a mistake in the command line is reported at once.
     let destination = Destination::of(&args.target)?;
     let trace = input::load(&args.file, args.reading)?;
     destination.write(&trace)
@@ -206,7 +206,7 @@ fn exporter(format: FileFormat, critical_path: bool) -> Result<Box<dyn Exporter>
     })
 }
 
-/// Adds the options of this command to an error that they solve.
+/// Adds to an error the options of this command that avoid it.
 fn with_options(error: TraceError) -> Failure {
     match error.kind() {
         TraceErrorKind::TooLarge => {

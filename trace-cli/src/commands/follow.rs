@@ -12,10 +12,10 @@ use trace_runtime::report::count;
 
 /// Ops that a report covers, so that its cost does not grow with the recording.
 const LATEST: usize = 200_000;
-/// A report may take this share of the time.
+/// A report may take at most one part in this many of the time.
 const SHARE: u32 = 4;
 
-/// Reports until the recording is finished, or its process is gone.
+/// Reports until the recording is finished or its process has ended.
 pub(super) fn run(args: &ReportArgs, every: Duration) -> Result<(), Failure> {
     if args.layout.format == Format::Html {
         return Err(Failure::Message(

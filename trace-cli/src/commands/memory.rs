@@ -12,7 +12,7 @@ use trace_runtime::report::{
 };
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Columns of text that the table needs beside the picture.
+/// Columns that the table needs in addition to the picture.
 const BESIDE: usize = 44;
 
 #[derive(Debug, clap::Args)]
@@ -123,7 +123,7 @@ fn sparkline(curve: &[(i64, u64)], columns: usize) -> String {
     };
     let mut highest = vec![0; columns];
     for (index, &(at, live)) in curve.iter().enumerate() {
-        // A level holds until the next point.
+        // A level lasts until the next point.
         let until = curve.get(index + 1).map_or(last, |&(next, _)| next);
         for height in &mut highest[column(at)..=column(until)] {
             *height = live.max(*height);

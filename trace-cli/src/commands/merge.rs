@@ -39,7 +39,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
 fn clock_lines(merged: &TraceStore) -> Vec<String> {
     let facts = merged.metadata();
     let how = facts.get(MERGE_CLOCK).map_or("", String::as_str);
-    let mut lines = vec![printable(&format!("clocks lined up by: {how}"))];
+    let mut lines = vec![printable(&format!("clocks aligned by: {how}"))];
     let ranks: BTreeSet<u32> = merged.views().filter_map(|view| view.rank()).collect();
     for rank in ranks {
         let number = |key: &str| facts.get(&of_rank(rank, key))?.parse::<i64>().ok();

@@ -1,4 +1,4 @@
-//! One file per command: its arguments, and what it does with them (load, compute, write).
+//! One file per command: its arguments, and its work (load, compute, write).
 
 mod baseline;
 mod compare;
@@ -113,7 +113,7 @@ fn left_out(trace: &TraceStore) -> Option<String> {
     let parts: Vec<String> = parts
         .into_iter()
         .map(|(what, number)| {
-            // The nouns are plural, so the number follows in brackets: it may be 1.
+            // The nouns are plural, so the number comes after them in brackets: it may be 1.
             let number = number.parse().map_or_else(|_| number.to_owned(), count);
             printable(&format!("{what} ({number})"))
         })

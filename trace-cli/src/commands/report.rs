@@ -46,7 +46,7 @@ pub(crate) struct ReportArgs {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Peaks {
     Given(MachinePeaks),
-    /// Those of the machine that this program runs on.
+    /// The peaks of the machine that this program runs on.
     Measured,
 }
 

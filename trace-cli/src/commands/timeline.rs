@@ -11,7 +11,7 @@ use trace_runtime::{TraceStore, TraceView as _};
 
 /// Characters for the busy share of a time slice, from none to all of it.
 const FILL: [char; 5] = ['·', '░', '▒', '▓', '█'];
-/// Columns of text that the table needs beside the picture.
+/// Columns that the table needs in addition to the picture.
 const BESIDE: usize = 48;
 
 /// A thread of a rank, or a stream of a device.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use trace_runtime::analyze::{CallNode, CallTree, ShortNames, call_tree};
 use trace_runtime::report::{Column, Table, duration, percent, printable, prose};
 
-/// Ops below this depth are not indented further: their names would leave the screen.
+/// Ops below this depth are not indented further, because their names would be outside the screen.
 const DEEPEST_INDENT: usize = 24;
 
 #[derive(Debug, clap::Args)]
@@ -88,8 +88,8 @@ fn footer(small: usize, hidden: usize, min: f64) -> Option<String> {
     (!parts.is_empty()).then(|| format!("and {}", parts.join(", and ")))
 }
 
-/// The `rows` nodes with the largest total, in the order of the tree. A node counts as at most as large as its parent, so
-/// that its parents are always in the list too.
+/// The `rows` nodes with the largest total, in the order of the tree. The total of a node is limited to that of its
+/// parent, so that the parent of a listed node is always listed too.
 fn largest<'a>(nodes: &[&'a CallNode], rows: usize) -> Vec<&'a CallNode> {
     let mut sizes: Vec<(u64, usize)> = Vec::with_capacity(nodes.len());
     // The size of the last node at each depth.
@@ -176,7 +176,7 @@ mod tests {
             node("a.1", 1, 10),
             node("b", 0, 100),
             node("b.1", 1, 60),
-            // Handed to another thread, and longer than its parent.
+            // Work that was handed to another thread, and takes longer than its parent.
             node("b.1.x", 2, 500),
             node("b.2", 1, 30),
         ];

@@ -18,16 +18,16 @@ pub(crate) struct WhatIfArgs {
     /// Multiply the time of everything on this rank except communication
     #[arg(long, value_name = "RANK=FACTOR", value_parser = rank_factor)]
     pub(crate) scale_rank: Vec<(u32, f64)>,
-    /// Moving data takes no time; ranks still wait for what others send
+    /// Moving data takes no time; ranks still wait until others send
     #[arg(long)]
     pub(crate) no_communication: bool,
     /// Calls on this rank take the usual time of the same calls on the other ranks
     #[arg(long, value_name = "RANK")]
     pub(crate) usual_rank: Vec<u32>,
-    /// Calls of this op take the usual time of all of them
+    /// Calls of this op take the usual time of its calls with the same shapes
     #[arg(long, value_name = "OP")]
     pub(crate) usual_op: Vec<String>,
-    /// Calls on the ranks of this pipeline stage take the usual time of all of them
+    /// Calls on the ranks of this pipeline stage take the usual time of the same calls on all ranks
     #[arg(long, value_name = "STAGE")]
     pub(crate) usual_stage: Vec<String>,
     /// How to find the usual time of calls with the same op and shapes

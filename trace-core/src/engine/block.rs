@@ -30,7 +30,7 @@ pub mod header {
 /// The owner of a block that has tables instead of rows.
 pub const TABLES: u64 = u64::MAX;
 
-/// Memory that is divided into blocks. `words` returns the same words each time.
+/// Memory that is divided into blocks. `words` must return the same words at every call.
 pub trait Region: fmt::Debug + Send + Sync {
     fn words(&self) -> &[AtomicU64];
 }
@@ -50,7 +50,7 @@ enum Owner {
 }
 
 impl Block {
-    /// A block on the heap. Its rows may have values that are never read.
+    /// A block on the heap. Its memory may be reused, so the rows can have old values; those are never read.
     pub(crate) fn on_heap(rows: usize) -> Block {
         let rows = rows.min(MAX_ROWS);
         let words = HeapWords::new(HEADER_WORDS + 3 * rows);
@@ -86,10 +86,10 @@ impl Block {
     #[inline]
     #[allow(unsafe_code)]
     pub fn header(&self) -> &[AtomicU64; HEADER_WORDS] {
-        // SAFETY: the three pointers were made from references to words of `owner`. A region's words cannot move or
-        // be freed while the block has its `Arc`: that takes a `&mut` of the region. Those on the heap are freed
-        // when the block is dropped. The result does not outlive the block. Words are atomic and are never written
-        // in any other way, so shared references to them are all that exists.
+        // SAFETY: the three pointers were made from references to words of `owner`. Words of a region cannot move or be
+        // freed while the block has its `Arc`, because that takes a `&mut` of the region. Words on the heap are freed
+        // when the block is dropped, and the result does not outlive the block. All words are atomic and are never
+        // accessed in another way, so only shared references to them exist.
         unsafe { self.header.as_ref() }
     }
 
@@ -131,8 +131,8 @@ fn parts(words: &[AtomicU64], rows: usize) -> Parts {
     )
 }
 
-// SAFETY: a block owns its words or a share of a region that is `Send` and `Sync`, and gives out nothing but shared
-// references to atomics.
+// SAFETY: a block owns its words or a share of a region that is `Send` and `Sync`, and returns only shared references
+// to atomics.
 #[allow(unsafe_code)]
 unsafe impl Send for Block {}
 // SAFETY: as above.
@@ -151,8 +151,8 @@ impl fmt::Debug for Block {
 /// Words on the heap that were zero when they were allocated.
 struct HeapWords(NonNull<[AtomicU64]>);
 
-/// Memory of freed blocks of the largest size, kept for reuse. The first write to a new page costs as much as half an op,
-/// and programs that make one short recording often make many.
+/// Memory of freed blocks of the largest size, kept for reuse. The first write to a new page costs as much as half an
+/// op, and programs that make one short recording often make many.
 static SPARE: std::sync::Mutex<Vec<HeapWords>> = std::sync::Mutex::new(Vec::new());
 /// Number of spare blocks, about 1.5 MiB in all.
 const MOST_SPARE: usize = if cfg!(loom) { 0 } else { 16 };
@@ -199,8 +199,8 @@ impl Drop for HeapWords {
             }
         }
         #[allow(unsafe_code)]
-        // SAFETY: the words came from a box, and this is their only owner: a spare is moved out of `self` by its
-        // pointer, and `return` leaves before this.
+        // SAFETY: the words came from a box, and this is their only owner: if they became a spare, the function has
+        // returned above.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

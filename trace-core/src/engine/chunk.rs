@@ -1,8 +1,8 @@
 //! Rows of a trace: one thread writes them, any thread reads what is published.
 //!
-//! A row is three words, so an entry costs 24 bytes if its signature repeats. The words are
-//! atomics and the length is published after them, which makes reading a chunk that is still being
-//! written safe without a lock; on the machines we care about these are plain loads and stores.
+//! A row is three words, so an entry costs 24 bytes if its signature repeats. The words are atomics and the length is
+//! published after them, so a chunk can be read without a lock while it is being written; on the machines we care about
+//! these are plain loads and stores.
 
 use super::block::{Block, HEADER_WORDS, TABLES, header};
 use crate::Outcome;
@@ -11,7 +11,7 @@ use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Rows in the largest chunk; a row's key is its chunk's number above these bits.
+/// Bits of a row's slot in its key, below the number of its chunk. They limit the rows of a chunk.
 pub const SLOT_BITS: u32 = 12;
 pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 
@@ -19,10 +19,10 @@ pub const MAX_ROWS: usize = 1 << SLOT_BITS;
 pub const NO_PARENT: u32 = u32::MAX;
 
 const DURATION_BITS: u32 = 36;
-/// A duration that does not fit its bits: the row's extra has it.
+/// Stored in place of a duration that does not fit into a row: the real duration is in the row's extra.
 pub const LONG_DURATION: u64 = (1 << DURATION_BITS) - 1;
 const SIGNATURE_BITS: u32 = 24;
-/// The largest number of a signature: a trace has at most one more than this.
+/// The largest number of a signature. Numbers start at 0.
 pub const MAX_SIGNATURES: u32 = (1 << SIGNATURE_BITS) - 1;
 
 /// One execution, packed.
@@ -36,7 +36,8 @@ pub struct Row {
     pub outcome: Outcome,
     /// There is an extra for this row.
     pub extra: bool,
-    /// Position among the ops in the order in which they began: of the thread while recording, of the trace once assembled.
+    /// Position in the order in which ops began: among the ops of the thread while recording, among all ops once the
+    /// trace is assembled.
     pub step: u32,
     /// The parent's `step`, or [`NO_PARENT`].
     pub parent: u32,
@@ -74,7 +75,7 @@ pub fn facts(duration: u64, signature: u32, outcome: Outcome) -> u64 {
         | u64::from(outcome.code()) << (DURATION_BITS + SIGNATURE_BITS)
 }
 
-/// The same for a row that has an extra.
+/// The [facts] of a row that has an extra.
 pub fn facts_with_extra(duration: u64, signature: u32, outcome: Outcome) -> u64 {
     facts(duration.min(LONG_DURATION), signature, outcome) | 1 << 63
 }
@@ -154,7 +155,7 @@ impl RowWords {
 /// Rows that one thread appends, in a block of memory.
 #[derive(Debug)]
 pub struct Chunk {
-    /// Rows past the length may be those of an earlier chunk. They are never read.
+    /// Rows after the length may belong to an earlier chunk. They are never read.
     block: Block,
     /// The place of the block in its region.
     place: u32,
@@ -168,8 +169,8 @@ impl Chunk {
         Chunk { block, place: 0 }
     }
 
-    /// Begins a chunk in a block of a region that no other thread appends to. A reader of the region may still be
-    /// reading the chunk that was there before; [`copy_block`] notices the change.
+    /// Begins a chunk in a block of a region that no other thread appends to. A reader may still be reading the
+    /// previous chunk of the block; [`copy_block`] detects the change.
     pub fn begin(block: Block, place: u32, sequence: u64, owner: u64) -> Chunk {
         begin_block(&block, sequence, owner);
         Chunk { block, place }
@@ -299,8 +300,8 @@ pub struct BlockCopy {
     pub extras: Vec<u64>,
 }
 
-/// Copies a chunk of a region while its thread may append to it, and while the block may be used for another chunk.
-/// `None` if it is, or if the block is free.
+/// Copies a chunk of a region, while its thread may append to it. `None` if the block is free, or was used for another
+/// chunk during the copy.
 pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     let words = block.header();
     let sequence = words[header::SEQUENCE].load(Ordering::Acquire);
@@ -308,7 +309,7 @@ pub fn copy_block(block: &Block) -> Option<BlockCopy> {
     if sequence == 0 || owner == TABLES {
         return None;
     }
-    // The rows first: the extra of a row that is seen is seen too.
+    // Rows are loaded before extras, so that a row that is seen always has its extra.
     let rows = words[header::LEN].load(Ordering::Acquire) as usize;
     let extras = words[header::EXTRA_WORDS].load(Ordering::Acquire) as usize;
     let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
@@ -430,8 +431,8 @@ mod loom_tests {
         }
     }
 
-    /// One chunk fills a block, then another one uses the same block. A reader at any moment finds rows of only one of the
-    /// two.
+    /// One chunk fills a block, then another one uses the same block. A reader at any moment finds rows of only one of
+    /// the two.
     #[test]
     fn a_block_that_is_used_again_is_never_read_as_a_mix() {
         loom::model(|| {

@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The time source of a recorder.
 #[derive(Debug, Clone)]
 pub enum Clock {
-    /// The time stamp counter, found to be invariant and what `quanta` reads.
+    /// The time stamp counter. It runs at a constant rate, and `quanta` reads the same counter.
     #[cfg(target_arch = "x86_64")]
     TimeStampCounter(&'static quanta::Clock),
-    /// The clock of `quanta`: the cycle counter of another kind of processor, else the monotonic clock.
+    /// The clock of `quanta`: the cycle counter of other processors if there is one, otherwise the monotonic clock.
     Quanta(&'static quanta::Clock),
     /// Advances by `step` each time it is read, for tests.
     Stepped { now: u64, step: u64 },
@@ -119,7 +119,7 @@ impl Clock {
     }
 }
 
-/// Reads the counter directly: the calls that `quanta` makes around the same read cost as much as the read itself.
+/// Reads the counter directly. `quanta` reads it too, but its other calls cost as much as the read.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[allow(unsafe_code, reason = "the intrinsic is declared unsafe")]
@@ -142,7 +142,7 @@ fn reads_time_stamp_counter(_clock: &quanta::Clock) -> bool {
     false
 }
 
-/// The wall-clock time, once per session: everything else is counted from it in ticks.
+/// The wall-clock time, read once per session. All other times are ticks since then.
 pub fn wall_clock_ns() -> u128 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn any_words_are_an_extra_or_none() {
+    fn any_words_decode_to_an_extra_or_none() {
         let words = encode(&whole(), 100);
         for len in 0..words.len() {
             assert!(decode(&words[..len]).is_none());

@@ -1,12 +1,12 @@
 //! Panics in the user's code that describes an op: `TensorLike::describe` and the expressions of options.
 //!
-//! Recording must not change what a function does, so they are caught. The op is recorded without the part that
-//! panicked. A session counts them by op and expression, and keeps the message of the first of each.
+//! Recording must not change the behaviour of a function, so these panics are caught. The op is recorded without the
+//! part that panicked. A session counts them by op and expression, and keeps the message of the first of each.
 //!
 //! `catch_unwind` alone would still run the panic hook, which prints a message for each panic and may end the process.
-//! So the first recording of the process puts a hook in front of the one that is there: it passes every panic on,
-//! except for those that are caught here. A hook that the program sets later replaces it. With `panic = "abort"`
-//! nothing can be caught, and the process ends as with any other panic.
+//! So the first recording of the process installs a hook before the existing one. It passes every panic on, except for
+//! those that are caught here. A hook that the program sets later replaces it. With `panic = "abort"` nothing can be
+//! caught, and the process ends as with any other panic.
 
 use super::rows::Meta;
 use super::signatures::Signatures;
@@ -17,7 +17,7 @@ use std::sync::{Mutex, Once, PoisonError};
 
 /// First character of the keys under which failures are kept with an op's metadata until it ends.
 const MARK: char = '\0';
-/// Distinct pairs of op and expression that a session keeps; others are added to the last one's count.
+/// Distinct pairs of op and expression that a session keeps. Further ones are added to the count of the last.
 const MOST: usize = 64;
 /// Bytes of a message that are kept.
 const LONGEST_MESSAGE: usize = 300;
@@ -45,8 +45,9 @@ thread_local! {
 #[inline]
 pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, String> {
     let outer = IS_CAUGHT.replace(true);
-    // Unwind safe: of our data it changes only a `TensorSink`, which is consistent after each of its methods. The user's
-    // data is only borrowed; after a panic its cells have the values that the user's own `catch_unwind` would find.
+    // This is unwind safe: the only data of ours that it changes is a `TensorSink`, which is consistent after each of
+    // its methods. The user's data is only borrowed; after a panic its cells have the values that the user's own
+    // `catch_unwind` would find.
     let result = panic::catch_unwind(AssertUnwindSafe(run));
     IS_CAUGHT.set(outer);
     result.map_err(message)
@@ -76,8 +77,8 @@ fn message(payload: Box<dyn Any + Send>) -> String {
     message
 }
 
-/// Frees a payload. Its destructor may be the user's code too, and may panic with another payload: that one is freed only
-/// if its type has no destructor of the user's.
+/// Frees a payload. Its destructor may be the user's code too, and may panic with another payload. That second payload
+/// is freed only if its type has no user-defined destructor.
 fn free(payload: Box<dyn Any + Send>) {
     let outer = IS_CAUGHT.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
@@ -110,7 +111,7 @@ pub(crate) fn quiet_hook() {
     });
 }
 
-/// True if a key of an op's metadata is that of a failure.
+/// True if a key of an op's metadata belongs to a failure.
 pub(crate) fn is_failure(key: &str) -> bool {
     key.starts_with(MARK)
 }

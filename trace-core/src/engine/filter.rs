@@ -16,17 +16,17 @@ use std::time::Duration;
 ///     .min_duration(Duration::from_micros(5));
 /// ```
 ///
-/// An op is recorded if it fulfils all conditions: its name fits one of the patterns of [`only`](Self::only), if there are
-/// any, and none of [`without`](Self::without); its module is in one of [`only_module`](Self::only_module), if there are
-/// any, and in none of [`without_module`](Self::without_module); and it takes long enough.
+/// An op is recorded if it fulfils all conditions: its name fits one of the patterns of [`only`](Self::only), if there
+/// are any, and none of [`without`](Self::without); its module is in one of [`only_module`](Self::only_module), if
+/// there are any, and in none of [`without_module`](Self::without_module); and it takes long enough.
 ///
-/// In a pattern `*` matches any text, also none; everything else must be equal to the whole name of the op. The module of
-/// an op is the one in which the annotated function or the `op!` is written, as `module_path!` names it. A pattern for
-/// modules also fits the modules inside: `my_model::layers` fits `my_model::layers::attention`, but not
+/// In a pattern `*` matches any text, also none; everything else must be equal to the whole name of the op. The module
+/// of an op is the one in which the annotated function or the `op!` is written, as `module_path!` names it. A pattern
+/// for modules also fits the modules inside: `my_model::layers` fits `my_model::layers::attention`, but not
 /// `my_model::layers2`.
 ///
-/// An op that is left out costs a few nanoseconds; the parent of an op inside it is the next op around it. Ops that code
-/// begins by hand on a `TraceRecorder` have no module and are filtered by duration only.
+/// An op that is left out costs a few nanoseconds; the parent of an op inside it is the next op around it. Ops that
+/// code begins by hand on a `TraceRecorder` have no module and are filtered by duration only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Filter {
@@ -80,8 +80,8 @@ impl Filter {
     }
 
     /// Reads `Linear::*,matmul,!*::norm,module=net::layers,!module=net::debug,min=5us`: patterns of ops and modules to
-    /// record, `!` before those to leave out, and a duration in `ns`, `us`, `ms` or `s`. None for anything else: an empty
-    /// part, a key other than `module` and `min`, a module that is not a path.
+    /// record, `!` before a pattern to leave out, and a duration in `ns`, `us`, `ms` or `s`. `None` for anything else:
+    /// an empty part, a key other than `module` and `min`, a module that is not a path.
     pub fn parse(text: &str) -> Option<Filter> {
         let mut filter = Filter::new();
         for part in text.split(',').map(str::trim) {
@@ -130,7 +130,7 @@ fn module_pattern(text: &str) -> Option<&str> {
     text.split("::").all(is_segment).then_some(text)
 }
 
-/// True if a pattern fits the module, or one that the module is in.
+/// True if a pattern fits the module, or a module that contains it.
 fn contains(pattern: &str, module: &str) -> bool {
     let ends = module.match_indices("::").map(|(at, _)| at);
     ends.chain([module.len()])

@@ -15,7 +15,7 @@ pub struct KnownOp {
 }
 
 impl KnownOp {
-    /// An op of which only the name is known.
+    /// An op with only its name known.
     pub fn new(name: u32) -> KnownOp {
         KnownOp {
             name,
@@ -66,7 +66,7 @@ impl Signature {
     }
 }
 
-/// The signatures of a trace being put together, each kept once.
+/// The signatures of a trace that is being built, each kept once.
 #[derive(Debug, Clone, Default)]
 pub struct Interner {
     pub strings: Vec<Box<str>>,
@@ -78,8 +78,8 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// Copies some of the entries that `other` has and this one lacks, in order; false if none are missing. Copying a table
-    /// that other threads use in several calls lets them use it in between.
+    /// Copies some of the entries of `other` that are missing here, in order; false if none are missing. A table that
+    /// other threads use can be copied in several calls, so that they can use it in between.
     pub fn copy_some_of(&mut self, other: &Interner) -> bool {
         const AT_ONCE: usize = 4096;
         let strings = other.strings.iter().skip(self.strings.len());

@@ -1,7 +1,7 @@
 //! The labels of ops: instances such as the layer `layers.3.attn`.
 //!
-//! A labelled op has its own number, so that its latest signature is found like that of any other op, even if
-//! the instances of a function run in turn. Nothing is formatted or allocated for a label that the thread has used before.
+//! A labelled op has its own number, so that its latest signature is found like that of any other op, even if the
+//! instances of a function take turns. Nothing is formatted or allocated for a label that the thread has used before.
 
 use super::log::{Room, Shared};
 use super::signatures::{FILTERED, REFUSED};
@@ -24,7 +24,7 @@ pub(crate) struct Labels {
     /// Labelled ops by op and label: open addressing, at most half full.
     ops: Vec<LabelledOp>,
     op_count: usize,
-    /// By number, the sites of the ops that have the label. Those of the scope that the thread is in are elsewhere.
+    /// By label number, the sites of the ops that have the label. The recorder has those of the current scope instead.
     sites: Vec<Sites>,
 }
 
@@ -43,7 +43,8 @@ struct Slot {
     hash: u32,
 }
 
-/// Scope, length, and both ends of a label's text. That is all of a text of up to [`WHOLE`] bytes, which most labels are.
+/// Scope and length of a label's text, and its first and last bytes. They contain the whole text if it has at most
+/// [`WHOLE`] bytes, as most labels do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Key {
     scope_and_len: u64,
@@ -51,7 +52,7 @@ struct Key {
     last: u64,
 }
 
-/// Bytes of the longest text that a [`Key`] has as a whole.
+/// Bytes of the longest text that fits into a [`Key`] completely.
 const WHOLE: usize = 16;
 
 impl Key {
@@ -140,7 +141,7 @@ impl Labels {
         Some(())
     }
 
-    /// Puts the sites of `outer` away, and those of `inner` in their place.
+    /// Stores `sites` as those of `outer`, and replaces them by those of `inner`.
     pub(crate) fn exchange_sites(
         &mut self,
         sites: &mut Sites,
@@ -156,7 +157,7 @@ impl Labels {
         }
     }
 
-    /// The number of a label inside the scope of another. An empty label is that scope's.
+    /// The number of a label inside the scope of another. An empty text is the label of that scope.
     pub(crate) fn number(&mut self, scope: LabelNumber, text: &str, room: &Room) -> LabelNumber {
         if text.is_empty() || scope == REFUSED_LABEL {
             return scope;
@@ -165,7 +166,7 @@ impl Labels {
         let hash = key.hash(text);
         let mask = self.slots.len().wrapping_sub(1);
         let mut slot = hash as usize & mask;
-        // Ends at an empty slot: at most half of them are taken.
+        // Ends at an empty slot, because at most half of the slots are used.
         while let Some(known) = self.slots.get(slot)
             && known.number != NO_LABEL
         {
@@ -261,7 +262,7 @@ impl Labels {
     }
 
     fn add_op(&mut self, op: u32, label: LabelNumber, number: u32, room: &Room) {
-        // Ops of a refused label are not kept: they would be as many as the ops of the program.
+        // Ops of a refused label are not stored, because there may be as many as the program has ops.
         if !room.take(4 * size_of::<LabelledOp>()) {
             return;
         }

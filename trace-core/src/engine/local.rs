@@ -1,4 +1,4 @@
-//! The recorder of a thread, and who may use it now.
+//! The recorder of a thread, and a check that it is used only once at a time.
 //!
 //! `unsafe` is needed here because a `RefCell` would add eight instructions to the ninety or so of an op. The
 //! proof is the same as that of a `RefCell`: [`Phase`] is [`BUSY`] exactly while there is a `&mut` to anything in the
@@ -15,7 +15,7 @@ type Phase = u32;
 
 /// Ops take the long path: their session has to be looked up, or they have more than a row.
 pub(crate) const CLOSED: Phase = u32::MAX - 1;
-/// Something uses the recorder: the code of a user that describes tensors, or the recorder itself.
+/// The recorder is in use: by the user's code that describes tensors, or by its own code.
 pub(crate) const BUSY: Phase = u32::MAX;
 
 /// The recorder of a thread.
@@ -50,7 +50,7 @@ impl Local {
     /// # Safety
     ///
     /// The recorder is not busy, and until the last use of the reference no other method of `self` is called. So the
-    /// caller runs no code of a user meanwhile: that might begin an op.
+    /// caller does not run user code in between, because that might begin an op.
     #[inline]
     #[allow(unsafe_code, reason = "see the module")]
     pub(crate) unsafe fn peek(&self) -> &Recorder {
@@ -81,7 +81,7 @@ impl Local {
     pub(crate) unsafe fn sink(&self) -> UsedSink<'_> {
         let was = self.phase.replace(BUSY);
         // SAFETY: the recorder was not busy, so there is no `&mut` to it, and the caller has no `&`. It is busy as long
-        // as the reference exists, which is inside what makes it busy.
+        // as the reference exists, because the reference is part of the value that makes it busy.
         let recorder: &mut Recorder = unsafe { &mut *self.recorder.get() };
         UsedSink {
             sink: &mut recorder.sink,

@@ -58,7 +58,7 @@ impl Shared {
         self
     }
 
-    /// Keeps rows and tables there.
+    /// Keeps rows and tables in this storage instead of on the heap.
     pub fn with_storage(mut self, storage: Arc<dyn Storage>) -> Shared {
         self.signatures = Signatures::in_storage(storage.clone());
         self.storage = Some(storage);
@@ -72,7 +72,7 @@ impl Shared {
 
     /// A log for one more thread.
     pub fn add_log(&self, thread: Option<u64>, name: Option<String>) -> Arc<ThreadLog> {
-        // A thread needs its log even past the limit, to count the ops that it drops.
+        // A thread needs its log even if the limit is reached, to count the ops that it drops.
         let text = name.as_ref().map_or(0, String::len);
         self.room.take_what_is_left_of(LOG_BYTES + text);
         let log = Arc::new(ThreadLog {
@@ -89,7 +89,7 @@ impl Shared {
             filtered_out: AtomicU64::new(0),
         });
         if let Some(storage) = &self.storage {
-            // Without it the rows are still read back, on a thread without a name.
+            // If this fails, the rows can still be read, but their thread has no name.
             storage.publish(TableEntry::Thread {
                 log: log.uid,
                 thread: &log.thread,
@@ -109,7 +109,7 @@ impl Shared {
             .clone()
     }
 
-    /// Moves the logs out: the session has none afterwards.
+    /// Moves the logs out of the session.
     pub fn take_logs(&self) -> Vec<Arc<ThreadLog>> {
         std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -189,7 +189,7 @@ impl ThreadLog {
     pub fn since(&self, covered: usize) -> ThreadRows {
         let mut skip = covered;
         let mut copies = Vec::new();
-        // The thread waits for its lock only while the list is copied, not for the rows.
+        // The lock is held only while the list is copied, so the thread does not wait for the copy of the rows.
         let chunks = self.lock_chunks().clone();
         for chunk in chunks {
             let len = chunk.len();

@@ -1,5 +1,5 @@
-//! Several threads write, one moves their chunks out of a ring, and one reads at any moment: each row that was appended is
-//! found once, or was counted as dropped.
+//! Several threads write, one moves their chunks out of a ring, and one reads at any moment: each row that was appended
+//! is found once, or was counted as dropped.
 //!
 //! The ring here has the steps of the one in trace-runtime, in their order, around the real chunks and blocks.
 
@@ -83,7 +83,7 @@ impl Ring {
     }
 }
 
-/// The values of a copy, whose row and extra are of one chunk.
+/// The values of a copy. Checks that each row and its extra are of one chunk.
 fn values_of(copy: &BlockCopy) -> Vec<u64> {
     copy.rows
         .iter()
@@ -142,7 +142,7 @@ fn two_writers_and_a_mover_lose_nothing_while_blocks_are_used_again() {
 }
 
 #[test]
-fn a_reader_finds_whole_chunks_and_what_disappears_is_in_the_tail() {
+fn a_reader_finds_whole_chunks_and_rows_that_disappear_are_in_the_tail() {
     explore(2, || {
         let ring = Arc::new(Ring::new(1));
         let writer = write_two(&ring, 1);

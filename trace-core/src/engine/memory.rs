@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 /// Reports that a block of device memory was allocated.
 ///
 /// For a tensor library, or a program that allocates on a device itself. The report then shows the live memory of the
-/// device over time, its peak, and the ops that held it. `address` distinguishes the live blocks of a device; any number
-/// works if no two live blocks share it. Does nothing while no session records.
+/// device over time, its peak, and the ops that held it. `address` distinguishes the live blocks of a device; any
+/// number works if no two live blocks share it. Does nothing while no session records.
 ///
 /// ```
 /// use trace_core::{Device, memory};
@@ -66,7 +66,7 @@ struct Table {
     live: HashMap<(Device, usize), usize>,
 }
 
-/// Bytes of an event in a list that is up to half empty, and of its block among the live ones.
+/// Bytes of an event in a list that is up to half empty, and of its entry among the live blocks.
 const EVENT_BYTES: usize = 2 * size_of::<Reported>() + 96;
 
 impl ReportedMemory {
@@ -80,7 +80,7 @@ impl ReportedMemory {
     ) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = match bytes {
-            // A free needs no further room: its block gave some back.
+            // A free needs no room: removing its block from the live blocks makes enough.
             Some(bytes) if room(EVENT_BYTES) => {
                 table.live.insert((device, address), bytes);
                 i64::try_from(bytes).unwrap_or(i64::MAX)

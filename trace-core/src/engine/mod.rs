@@ -1,4 +1,4 @@
-//! The recorder: what runs inside an instrumented program.
+//! The recorder: the part that runs inside an instrumented program.
 //!
 //! A thread's [`Recorder`](recorder::Recorder) appends one row to its own chunk when an op ends. A session of
 //! trace-runtime knows every thread's log and takes the chunks over when it finishes. Nothing on the way takes a

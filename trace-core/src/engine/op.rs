@@ -48,8 +48,8 @@ pub fn begin_kind(name: impl SiteName, kind: OpKind, inputs: impl Describe) -> O
     })
 }
 
-/// Out of line, as is [`end_recorded`]: a function that is not recorded pays for a load and a branch,
-/// not for the registers that recording needs.
+/// Not inlined, like [`end_recorded`]: a function that is not recorded then costs a load and a branch, and need not
+/// save the registers that recording uses.
 #[cold]
 #[inline(never)]
 fn begin_recorded<const KIND: KindCode, N: SiteName, D: Describe>(
@@ -80,7 +80,8 @@ impl Op {
         self.0 != 0
     }
 
-    /// Marks the time from now to the end as waiting for a device, and returns whether this execution is being recorded.
+    /// Marks the time from now to the end as waiting for a device, and returns whether this execution is being
+    /// recorded.
     #[inline]
     pub fn begin_sync(&mut self) -> bool {
         if self.0 != 0 {
@@ -91,8 +92,8 @@ impl Op {
 
     /// Ends the op: the clock is read first, then its outputs describe themselves if it is being recorded.
     ///
-    /// Takes a reference, because a guard that is moved is copied in every function that can panic. Call it by its path:
-    /// a method of a user's trait that takes `&self` would be chosen before it.
+    /// Takes a reference, because a guard that is moved is copied in every function that can panic. Call it by its
+    /// path: a method of a user's trait that takes `&self` would be chosen before it.
     #[inline]
     pub fn end(&mut self, outputs: impl Describe) {
         // Cleared before the end. If it were kept for the case that ending panics, every function that is not recorded

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// For each open op, the outermost first, the row that it would have if it ended now, without a duration.
+/// A row for each open op, the outermost first: the row that it would have if it ended now, without a duration.
 pub(crate) struct OpenSlot {
     block: Block,
     place: u32,

@@ -38,7 +38,7 @@ pub fn measure_ns() -> u64 {
             })
             .min()
             .unwrap_or(0);
-        // Frees it.
+        // Frees the recorder.
         local.with(|recorder| drop(std::mem::replace(recorder, Recorder::idle())));
         clock.scale(0).ns(best).unsigned_abs() / OPS
     })

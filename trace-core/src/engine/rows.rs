@@ -34,7 +34,7 @@ pub struct RawExtra {
     /// In order, without overlap. If there are many suspensions, only the longest are listed.
     pub pauses: Option<Box<Pauses>>,
     pub parent: Option<OpRef>,
-    /// The number by which its children refer to a task, which may begin and end on different threads.
+    /// The number of a task, which may begin and end on different threads. Its children refer to this number.
     pub task: Option<u32>,
     pub meta: Meta,
 }
@@ -50,10 +50,10 @@ impl RawExtra {
     }
 }
 
-/// Keys and values of `meta(…)`. Only a reader of files has keys that are not literals.
+/// Keys and values of `meta(…)`. Keys are literals, except in traces that were read from files.
 pub type Meta = Vec<(Cow<'static, str>, String)>;
 
-/// A time in which an op did not work, in ticks since the op began.
+/// A period in which an op was suspended or waited, in ticks since the op began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawPause {
     pub kind: PauseKind,
@@ -62,7 +62,7 @@ pub struct RawPause {
     pub until: u64,
 }
 
-/// The pauses of one op. In a box: few ops have any.
+/// The pauses of one op. Boxed, because few ops have any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pauses(pub Vec<RawPause>);
 

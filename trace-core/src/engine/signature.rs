@@ -1,7 +1,7 @@
 //! Packs an op and its tensors into words: the *signature* that an entry refers to.
 //!
-//! A signature is `[op, header, dims…, header, dims…]`. Entries whose op, shapes, dtypes and devices
-//! are equal share one, so a shape is stored once however often it is seen.
+//! A signature is `[op, header, dims…, header, dims…]`. Entries whose op, shapes, dtypes and devices are equal share
+//! one, so a shape is stored once, even if many entries have it.
 
 use crate::DType;
 use crate::Device;
@@ -16,7 +16,7 @@ pub enum Role {
     Fact = 2,
 }
 
-/// A fact about the call that is not a tensor. It takes the place of a tensor's dtype.
+/// A fact about the call that is not a tensor. Its code takes the place of a dtype in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fact {

@@ -9,7 +9,7 @@ use crate::{Device, OpKind, Outcome};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Every signature of a session, numbered in the order in which they were first seen.
+/// Every signature of a session, numbered in the order of their first use.
 #[derive(Debug, Default)]
 pub struct Signatures(Mutex<Table>);
 
@@ -64,8 +64,8 @@ impl Signatures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of an op: all that have its name, kind and location share it. [`REFUSED`] if it is new and does not
-    /// fit.
+    /// The number of an op. All sites with the same name, kind and location share it. [`REFUSED`] if it is new and does
+    /// not fit.
     pub(crate) fn op(
         &self,
         name: &str,
@@ -167,7 +167,7 @@ impl Table {
         }
     }
 
-    /// The number of a string that counts towards no limit, or none if it cannot be published.
+    /// The number of a string that does not count towards the memory limit. `None` if it cannot be published.
     fn add_string(&mut self, text: &str) -> Option<u32> {
         if let Some(known) = self.interner.find_string(text) {
             return Some(known);
@@ -209,7 +209,7 @@ fn publish(storage: &Published, entry: TableEntry<'_>) -> bool {
         .is_none_or(|storage| storage.publish(entry))
 }
 
-/// Publishes the names of devices whose codes mean something in this process only. None if one does not fit.
+/// Publishes the names of devices whose codes are valid only in this process. `None` if one does not fit.
 fn publish_devices(
     storage: &Published,
     published: &mut HashSet<u16>,
@@ -235,7 +235,7 @@ fn publish_devices(
     Some(())
 }
 
-/// The device that was stated, else the first output's, else the first input's.
+/// The device that an option gives, else that of the first output, else that of the first input.
 fn device_of(words: &[usize]) -> Device {
     let find = |wanted: fn(Header) -> bool| {
         Parts::new(words)
@@ -249,7 +249,7 @@ fn device_of(words: &[usize]) -> Device {
         .unwrap_or_default()
 }
 
-/// Copies the words without the stated device, which becomes the device of the entry.
+/// Copies the words except the device from the options: that device is stored in the entry instead.
 fn copy_without_device(words: &[usize], copy: &mut Vec<usize>) {
     for (header, dims) in Parts::new(words) {
         match header.role() {
@@ -291,8 +291,8 @@ impl Latest {
     };
 }
 
-/// The signature that an op has if its remaining words are as expected: its number, and the number of those words. In one
-/// word, with the signature's number at the same bits as in a row.
+/// The signature that an op will have if the rest of its words are as expected: the number of the signature, and how
+/// many words remain. Packed into one word, in which the number has the same bits as in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Expected(u64);
 
@@ -301,7 +301,7 @@ impl Expected {
         Expected(facts(0, number, Outcome::Ok) | u64::from(words))
     }
 
-    /// The same after `words` further words. After more words than there are, it has no [row](Self::facts).
+    /// What is expected after `words` further words. After more words than remain, it has no [row](Self::facts).
     #[inline]
     pub(crate) fn after(self, words: usize) -> Expected {
         Expected(self.0.wrapping_sub(words as u64))
@@ -313,8 +313,8 @@ impl Expected {
         self.0 >> 32 << 32
     }
 
-    /// The facts of the row of an op that went well and has this signature: no more words are expected. The duration is
-    /// below [`LONG_DURATION`](super::chunk::LONG_DURATION).
+    /// The facts word of the row of an op that ended with this signature and without an error: no more words are
+    /// expected. The duration is below [`LONG_DURATION`](super::chunk::LONG_DURATION).
     #[inline]
     pub(crate) fn facts(self, duration: u64) -> Option<u64> {
         (self.0 as u32 == 0).then_some(self.0 | duration)

@@ -17,8 +17,8 @@ use crate::{DType, Device};
 /// when the children end, so that the words of its outputs follow those of its inputs.
 #[derive(Debug)]
 pub struct TensorSink {
-    /// By the index up to which an op's inputs agree with its latest signature, the number of the signature of its
-    /// inputs alone.
+    /// A cache: the number of the signature that consists only of an op's inputs, found by the index in `known` at
+    /// which the inputs end.
     inputs: Vec<(u32, u32)>,
     known: KnownSignatures,
     /// Index in `known` of the next expected word, or [`NOWHERE`]. It would fit 32 bits, but then it would be loaded
@@ -46,7 +46,7 @@ pub(crate) struct OpWords {
 }
 
 impl OpWords {
-    /// The words of an op that are those of a known signature so far, above the words of the ops around it.
+    /// The words of an op that agree with a known signature so far. `top` is the end of the words of the ops around it.
     pub(crate) fn known(at: usize, top: u32) -> OpWords {
         OpWords { at, base: top, top }
     }
@@ -126,7 +126,7 @@ impl TensorSink {
                 return;
             }
         }
-        // In registers: an array would be stored here even when everything agrees.
+        // Kept in registers: an array would be written to memory here, even if all words agree.
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
         self.write_new(N, word(0), word(1), word(2), word(3), word(4));
     }
@@ -152,8 +152,8 @@ impl TensorSink {
         self.at = NOWHERE;
     }
 
-    /// Lets the inputs of an op describe themselves. `at` is the index of its latest signature. Returns the index
-    /// after them, or [`NOWHERE`] if they differ or are more than tensors.
+    /// Lets the inputs of an op describe themselves. `at` is the index of its latest signature. Returns the index after
+    /// the inputs, or [`NOWHERE`] if they differ from that signature or include more than tensors.
     #[inline]
     pub(crate) fn describe_inputs(&mut self, at: usize, inputs: impl Describe) -> usize {
         self.role = Role::Input;
@@ -195,8 +195,8 @@ impl TensorSink {
         };
     }
 
-    /// Runs the user's code that describes a part of an op. If it panics, the op is recorded without what it had not
-    /// described by then, and the failure is kept with the op's metadata.
+    /// Runs the user's code that describes a part of an op. If it panics, the op is recorded with the tensors that it
+    /// had described before, and the failure is kept with the op's metadata.
     #[inline]
     pub(crate) fn catch(&mut self, describe: impl FnOnce(&mut TensorSink)) {
         if let Err(message) = failures::catch(|| describe(self)) {
@@ -208,7 +208,7 @@ impl TensorSink {
         }
     }
 
-    /// The same for tensors of the user's own types.
+    /// [`catch`](Self::catch) for code that describes a type of the user: the failure names `describe`.
     #[inline]
     pub(crate) fn catch_tensors(&mut self, describe: impl FnOnce(&mut TensorSink)) {
         if let Err(message) = failures::catch(|| describe(self)) {
@@ -284,12 +284,12 @@ impl TensorSink {
         self.stack.top = op.top as usize;
     }
 
-    /// Removes the words above this position.
+    /// Removes the words on the stack from this index on.
     pub(crate) fn set_top(&mut self, top: u32) {
         self.stack.top = top as usize;
     }
 
-    /// Continues at a place in the known signatures, with an op that went well.
+    /// Continues at a place in the known signatures, with an op that has not failed.
     pub(crate) fn at_known(&mut self, at: usize) {
         self.at = at;
         self.unusual = 0;
@@ -324,7 +324,7 @@ impl TensorSink {
             let words = self.stack.words.get(op.base as usize..op.top as usize)?;
             return self.known.number_of(words, shared);
         }
-        // The same index always has the same words before it.
+        // The words before an index never change, so the index identifies them.
         let at = op.at as u32;
         if self.inputs.is_empty() {
             self.inputs.resize(RECENT_INPUTS, (0, 0));
@@ -379,7 +379,7 @@ impl TensorSink {
         !self.meta.is_empty()
     }
 
-    /// The op's result is an error: its outcome is `error`.
+    /// Records that the op's result is an error: its outcome becomes `error`.
     #[doc(hidden)]
     #[cold]
     pub fn __failed(&mut self) {
@@ -388,7 +388,7 @@ impl TensorSink {
         self.leave_known();
     }
 
-    /// The op has a tensor of this library that is not recorded.
+    /// Records that the op has a tensor of this library whose shape is not recorded.
     pub(crate) fn unrecorded(&mut self, library: Library) {
         self.write([Header::unrecorded(library).0]);
     }

@@ -65,8 +65,8 @@ impl<N: SiteName> Site<N> {
     }
 }
 
-/// The address of a name, its length and the kind: cheaper to compare than the text. A name that is known only at run
-/// time may be that of several sites, so the address of their origin is compared too.
+/// The address of a name, its length and the kind: cheaper to compare than the text. Several sites may have the same
+/// name at run time, so the address of their origin is compared too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SiteKey {
     address: usize,
@@ -122,7 +122,7 @@ impl Sites {
         }
     }
 
-    /// The number of the site's op, if it is found at first look and was [shown](Self::show).
+    /// The number of the site's op, if it is in the first slot of its key and was [shown](Self::show).
     #[inline]
     pub(crate) fn at_first_look(&self, key: SiteKey) -> Option<u32> {
         let slot = self.slots.get(first_slot(key, self.slots.len()))?;
@@ -221,7 +221,7 @@ fn name_of_type(owner: &str) -> Option<&str> {
         .trim_start_matches("dyn ");
     let ty = ty.split(['<', ' ', ')']).next()?;
     let name = ty.rsplit("::").next()?;
-    // A tuple, an array, a function pointer: named by one of its parts, it would be taken for that type.
+    // A tuple, an array or a function pointer has no name. The name of one of its parts would be misleading.
     let is_name = ty
         .chars()
         .all(|c| c.is_alphanumeric() || c == '_' || c == ':');
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn every_site_is_found_again_also_if_others_share_its_address() {
-        // As in a program, one literal after the other; and a few that begin at one address.
+        // Adjacent literals, as in a program, and a few that begin at one address.
         let text: &'static str = "x".repeat(1 << 15).leak();
         let all: Vec<Site<&'static str>> = (0..text.len() - 8)
             .step_by(8)

@@ -20,7 +20,7 @@ static CONTROL: Mutex<Control> = Mutex::new(Control {
     changes: 0,
 });
 
-/// Ops that began while their thread's recorder was in use or already gone.
+/// Ops that began while their thread's recorder was in use or already freed.
 static UNREACHABLE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -39,11 +39,11 @@ impl Drop for Exit {
 }
 
 struct Control {
-    /// There is a session. It may be waiting for its schedule, or paused.
+    /// True if there is a session. It may be waiting for its schedule, or paused.
     is_claimed: bool,
     /// The session that threads record for now.
     session: Option<Running>,
-    /// Threads that record for themselves.
+    /// Number of threads whose recorder belongs to no session.
     locals: u32,
     changes: u32,
 }
@@ -74,7 +74,7 @@ impl Control {
     }
 
     fn publish(&mut self) {
-        // Neither 0 nor a phase that is not a state.
+        // Skips 0 and the two phases that are not states.
         self.changes = ((self.changes + 1) % CLOSED).max(1);
         let on = self.session.is_some() || self.locals > 0;
         STATE.store(if on { self.changes } else { 0 }, Ordering::Release);
@@ -162,12 +162,12 @@ pub(crate) fn with_joined<R>(
     done.flatten()
 }
 
-/// Runs `f` on this thread's recorder without updating it first, to end what began there.
+/// Runs `f` on this thread's recorder without updating it first, to end ops that began there.
 pub fn with_any<R>(f: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
     ThisThread::new().local().with(f)
 }
 
-/// True if this thread's recorder is working right now: what is allocated then is the tracer's, not the program's.
+/// True if this thread's recorder is in use now: memory that it allocates is the tracer's, not the program's.
 #[cfg(feature = "alloc")]
 #[inline]
 pub(crate) fn is_recorder_in_use() -> bool {
@@ -226,8 +226,8 @@ fn count_locals(change: impl FnOnce(u32) -> u32) {
 }
 
 thread_local! {
-    /// Held by the thread that forks. Otherwise another thread might hold the lock during the fork, and in the child, which does
-    /// not have that thread, it would never be unlocked.
+    /// Held by the thread that forks. Otherwise another thread might hold the lock during the fork, and in the child,
+    /// which does not have that thread, it would never be unlocked.
     static HELD: RefCell<Option<MutexGuard<'static, Control>>> = const { RefCell::new(None) };
 }
 
@@ -262,7 +262,7 @@ pub fn after_fork(side: ForkSide) -> bool {
     was_recording
 }
 
-/// A number that no other recording of this process has, of the last two billion.
+/// A number that differs from those of the last two billion recordings of this process.
 pub fn new_generation() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     // 31 bits, and never 0.
@@ -282,7 +282,7 @@ pub fn thread_number() -> u64 {
         .unwrap_or(0)
 }
 
-/// Counts an op whose thread's recorder is out of reach.
+/// Counts an op whose thread has no recorder that can be used now.
 pub(crate) fn count_unreachable() {
     UNREACHABLE.fetch_add(1, Ordering::Relaxed);
 }
@@ -294,13 +294,14 @@ pub fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
     let done = with_any(|_| f.take().map(|f| f()));
     match (done.flatten(), f) {
         (Some(result), _) => result,
-        // It is in use.
+        // The recorder is in use already.
         (None, Some(f)) => f(),
         (None, None) => unreachable!("`f` has run, so there is a result"),
     }
 }
 
-/// Ops that could not be recorded because their thread's recorder was out of reach, ever.
+/// Number of ops since the start of the process that could not be recorded because their thread's recorder could not be
+/// used.
 pub fn unreachable_ops() -> u64 {
     UNREACHABLE.load(Ordering::Relaxed)
 }

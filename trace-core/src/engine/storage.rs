@@ -7,8 +7,8 @@ use super::rows::Thread;
 use crate::OpKind;
 use std::fmt;
 
-/// Memory that outlives what was recorded into it: chunks are given back when they are full, and tables are published
-/// before the first row that refers to them.
+/// Memory that may outlive the process. Chunks are returned when they are full, and tables are published before the
+/// first row that refers to them.
 ///
 /// No method may record an op or wait for another thread that does.
 pub trait Storage: fmt::Debug + Send + Sync {

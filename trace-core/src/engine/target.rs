@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub(crate) struct Target {
     chunk: Current,
-    /// An op may not be recorded: because of sampling, a filter, or the end of the steps.
+    /// True if some ops are not recorded: because of sampling, a filter, or because the steps run out.
     is_careful: bool,
     sample: u32,
     /// Shorter executions are left out.
@@ -40,7 +40,7 @@ pub(crate) struct Target {
 const LAST_STEP: u64 = NO_PARENT as u64;
 /// Bytes of a name in a thread's table, without its text.
 const NAME_BYTES: usize = 96;
-/// A thread's chunks grow from this to the largest: short threads stay small.
+/// A thread's chunks grow from this to the largest: so threads with few ops need little memory.
 const FIRST_ROWS: usize = 64;
 /// The default of the memory limit, in bytes.
 pub const DEFAULT_LIMIT: usize = 1 << 30;
@@ -93,7 +93,7 @@ impl Target {
         &self.shared
     }
 
-    /// The slot in which the thread's open ops are published, if they are.
+    /// The slot in which the thread's open ops are published, if there is one.
     pub(crate) fn open_slot(&self) -> Option<OpenSlot> {
         OpenSlot::new(self.shared.storage.as_ref()?, self.log.uid)
     }
@@ -213,8 +213,8 @@ impl Target {
         true
     }
 
-    /// Appends a row and its extra: both, or neither if one does not fit. The extra comes first, so that no reader finds the
-    /// row without it.
+    /// Appends a row and its extra: both, or neither if one does not fit. The extra comes first, so that no reader
+    /// finds the row without it.
     pub(crate) fn push_with_extra(&mut self, row: PackedRow, extra: RawExtra) {
         if self.chunk.storage.is_some() {
             return self.push_into_storage(row, &extra);
@@ -229,7 +229,7 @@ impl Target {
         }
     }
 
-    /// The same if extras are in the chunk of their row.
+    /// [`push_with_extra`](Self::push_with_extra) for a storage in which an extra is in the chunk of its row.
     fn push_into_storage(&mut self, row: PackedRow, extra: &RawExtra) {
         if self.chunk.rows.is_full() && !self.add_chunk() {
             return self.drop_row();
@@ -305,7 +305,7 @@ impl Current {
         has_room
     }
 
-    /// Returns the chunk to the storage; its block may belong to another thread afterwards.
+    /// Returns the chunk to the storage; another thread may then use its block.
     fn seal(&mut self) {
         if let Some(storage) = &self.storage
             && self.rows.is_in_region()
@@ -333,7 +333,7 @@ pub struct Recorded {
     pub dropped: u64,
 }
 
-/// True if all steps that a row can hold have been given out.
+/// True if all step numbers that fit into a row are used.
 pub(crate) fn is_exhausted(next_step: u64) -> bool {
     next_step >= LAST_STEP
 }

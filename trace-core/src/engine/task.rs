@@ -36,13 +36,13 @@ struct Task {
     /// The longest suspensions, at most [`MOST_PAUSES`], and the wait for a device.
     pauses: Option<Box<Pauses>>,
     has_returned: bool,
-    /// Described, but not polled yet. If it is dropped now, it is not recorded.
+    /// True if the inputs are described and the op was not polled yet. If it is dropped now, it is not recorded.
     is_deferred: bool,
 }
 
 /// The value of [`Task::paused_at`] before the first poll.
 const RUNNING: u64 = u64::MAX;
-/// A task may be polled any number of times. The suspensions that matter are the long ones.
+/// A task may be polled any number of times, so only the longest suspensions are kept.
 const MOST_PAUSES: usize = 32;
 
 /// Describes the inputs of an op whose function returns a future. The op begins with [`AsyncOp::start`].
@@ -103,7 +103,7 @@ impl AsyncOp {
         }
     }
 
-    /// Polls the op's future. Ops that begin during the poll are inside this op, on whichever thread that is.
+    /// Polls the op's future. Ops that begin during the poll are inside this op, on any thread.
     #[inline]
     pub fn poll<R>(&mut self, poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
         let Some(task) = self.0.as_deref_mut() else {
@@ -116,7 +116,8 @@ impl AsyncOp {
         polled
     }
 
-    /// Marks the time from now to the end as waiting for a device, and returns whether this execution is being recorded.
+    /// Marks the time from now to the end as waiting for a device, and returns whether this execution is being
+    /// recorded.
     pub fn begin_sync(&mut self) -> bool {
         if let Some(task) = &mut self.0 {
             task.begin_sync();

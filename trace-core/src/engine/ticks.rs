@@ -12,7 +12,7 @@ pub struct TickScale {
 }
 
 impl TickScale {
-    /// Ticks that are nanoseconds. They count from [`ORIGIN`], so that times before it are possible.
+    /// Ticks of one nanosecond. They count from [`ORIGIN`], so that times before it are possible.
     pub const NANOSECONDS: TickScale = TickScale {
         base: ORIGIN,
         rate: 1 << 32,
@@ -29,8 +29,8 @@ impl TickScale {
         self.rate
     }
 
-    /// Converts one time. Both ends of an interval are converted separately, so that intervals that nest in ticks nest in
-    /// nanoseconds.
+    /// Converts one time. Both ends of an interval are converted separately, so that intervals that nest in ticks nest
+    /// in nanoseconds.
     #[inline]
     pub fn ns(self, ticks: u64) -> i64 {
         if self == TickScale::NANOSECONDS {

@@ -71,7 +71,7 @@ fn device(id: DeviceId) -> Device {
             3 => Device::Vulkan(index),
             _ => Device::Unknown,
         },
-        // A device of another machine, or one that only captures the graph.
+        // A device of another machine, or one that only records the graph.
         _ => Device::Unknown,
     }
 }

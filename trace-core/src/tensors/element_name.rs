@@ -6,12 +6,12 @@ use std::any::type_name;
 
 /// The element type `T`, recognised by its name; `Unknown` for any other.
 ///
-/// A bound `T: Element` would be exact, but generic numeric code (`fn norm<A: NdFloat>(x: &Array2<A>)`)
-/// does not write it, and its tensors would not be recorded. Names need no bound.
+/// A bound `T: Element` would be exact, but generic numeric code does not have it (`fn norm<A: NdFloat>(x:
+/// &Array2<A>)`), so its tensors would not be recorded. Names need no bound.
 #[inline]
 pub(super) fn dtype_of<T>() -> DType {
     match type_name::<T>() {
-        // In a slice these are dims; an array library holds them as data.
+        // In a slice, these types are dims; in an array of a library they are data.
         "usize" if usize::BITS == 32 => DType::U32,
         "usize" => DType::U64,
         "isize" if usize::BITS == 32 => DType::I32,

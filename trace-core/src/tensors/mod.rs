@@ -1,4 +1,4 @@
-//! Tensors of other libraries: one file and one feature per library.
+//! Tensors of other libraries: one feature per library.
 //!
 //! | feature | library | types that are recorded |
 //! |---|---|---|
@@ -15,13 +15,13 @@
 //! Several may be on at once. Another version of a library has other types, which are not recorded: the code
 //! compiles, and its ops have no shapes.
 //!
-//! Slices, arrays and vectors of [elements](crate::Element) need no feature. Reading a tensor takes
-//! a reference, copies its dims and allocates nothing, with one exception: burn itself allocates to return more than five
-//! dims, or the device of a tensor that tracks gradients.
+//! Slices, arrays and vectors of [elements](crate::Element) need no feature. Reading a tensor takes a reference, copies
+//! its dims and allocates nothing, with one exception: burn itself allocates to return more than five dims, or the
+//! device of a tensor that tracks gradients.
 //!
 //! # Your own tensor
 //!
-//! One method, and it is recorded wherever it is passed or returned:
+//! Implement one method, and the tensor is recorded wherever it is passed or returned:
 //!
 //! ```
 //! use trace_runtime::{DType, Device, TensorLike, TensorSink};
@@ -39,9 +39,8 @@
 //!
 //! # A tensor of another library
 //!
-//! Rust allows an impl only in the crate of the trait or of the type, so a type of a library without a
-//! feature here gets a wrapper that borrows it, for `inputs` and `output` of the attribute. Signatures
-//! stay as they are:
+//! Rust allows an impl only in the crate of the trait or of the type, so a type of a library without a feature here
+//! gets a wrapper that borrows it, for `inputs` and `output` of the attribute. Signatures do not change:
 //!
 //! ```
 //! # mod foreign {
@@ -70,7 +69,7 @@
 //! # }
 //! ```
 
-/// An element of slices, arrays and vectors. A single one is a number, not a tensor.
+/// Implements the traits for an element type of slices, arrays and vectors. A single value is a number, not a tensor.
 #[cfg(any(feature = "half", feature = "num-complex"))]
 macro_rules! element {
     ($element:ty => $dtype:ident) => {

@@ -41,7 +41,7 @@ pub(super) fn tensor_like(plan: &Plan) -> TokenStream {
     ])
 }
 
-/// `::trace_runtime::__private::`, or the same below another root.
+/// `::trace_runtime::__private::`, or the same in the crate that was named.
 fn private(plan: &Plan) -> TokenStream {
     concat([plan.ty.root.clone(), text("::__private::")])
 }

@@ -45,8 +45,8 @@ impl CheckedType {
     }
 }
 
-/// True if the field's type contains a type parameter: without a bound, no tensor would be found in it. The bound of a
-/// type that contains itself would refer to itself without end.
+/// True if the field's type contains a type parameter, because without a bound no tensor would be found in it. False
+/// for a type that contains itself: its bound would refer to itself without end.
 fn needs_bound(field: &Field, ty: &CheckedType) -> bool {
     let names = names(field.ty.iter().cloned());
     let is_param = |name: &String| {

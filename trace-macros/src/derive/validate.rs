@@ -123,7 +123,7 @@ const FORMS: &str =
 const SKIP_IS_FOR_FIELDS: &str = "`skip` leaves out one field; put it on a field";
 const CRATE_IS_FOR_TYPES: &str = "`crate` is for the whole type; put it on the struct or enum";
 
-/// Reads past attributes and returns the options of the `#[tensor_like(…)]` ones.
+/// Reads past attributes and returns the options of each `#[tensor_like(…)]`.
 fn options(tokens: &mut Tokens, mistakes: &mut Mistakes) -> Vec<Choice> {
     let mut found = Vec::new();
     while is_punct(tokens.peek(), '#') {

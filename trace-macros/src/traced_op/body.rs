@@ -22,7 +22,7 @@ pub(crate) fn lift_inner_attributes(function: &mut Function) {
         let rest: TokenStream = input.parse()?;
         Ok((attrs, rest))
     };
-    // Attributes that do not parse stay in the body: the compiler reports them.
+    // Attributes that do not parse stay in the body, and the compiler reports them.
     if let Ok((attrs, rest)) = parser.parse2(function.body.stream()) {
         function.attrs.extend(attrs.into_iter().map(outer));
         let mut body = Group::new(Delimiter::Brace, rest);
@@ -59,7 +59,7 @@ pub(crate) fn ends_in_closure(body: &Group) -> bool {
     })
 }
 
-/// Methods that take an iterator by value: called on a `&mut self` that is an iterator, they move it.
+/// Methods that take an iterator by value. If `&mut self` is an iterator, calling them on it moves it.
 const CONSUMING: [&str; 24] = [
     "into_iter",
     "map",

@@ -1,9 +1,8 @@
 //! Decides whether the error of a `Result` may contain a borrow of a parameter.
-//!
-//! A type may have a lifetime that is not written: `Result<(), ParseError>` for `ParseError<'_>`. The macro cannot see it,
-//! and reading a parameter that the result borrows is a compile error. So a type counts as free of borrows only if the
-//! rules of elision exclude a borrow, or if its name looks like that of an error without lifetimes. For other types the
-//! outputs of an in-place op are not recorded.
+//! A type may have a lifetime that is not written: `Result<(), ParseError>` for `ParseError<'_>`. The macro cannot see
+//! it, and reading a parameter that the result borrows is a compile error. So a type is assumed to contain no borrow
+//! only if the rules of elision exclude one, or if its name looks like that of an error without lifetimes. For other
+//! types the outputs of an in-place op are not recorded.
 
 use super::paths::ends_in;
 use super::signature::any_token;
@@ -28,10 +27,10 @@ fn has_written_lifetime(ty: &Type) -> bool {
 fn can_elide(sig: &Signature) -> bool {
     match sig.inputs.first() {
         Some(FnArg::Receiver(receiver)) => {
-            // It would be the lifetime of `self`, so only `&mut self` matters.
+            // The lifetime would be that of `self`, so only `&mut self` matters.
             !matches!(&receiver.kind, ReceiverKind::Reference(_, _, None))
         }
-        // With two candidates the compiler requires a written lifetime.
+        // If there are two candidates, the compiler requires a written lifetime.
         _ => elided_references(sig.inputs.to_token_stream()) == 1,
     }
 }
@@ -53,7 +52,7 @@ fn elided_references(tokens: TokenStream) -> usize {
     found
 }
 
-/// Ends of the names of errors that own their data.
+/// Suffixes in the names of errors that own their data.
 const KNOWN: [&str; 6] = ["Error", "Err", "Failure", "Infallible", "Report", "Status"];
 
 fn is_known(ty: &Type, sig: &Signature) -> bool {

@@ -1,8 +1,8 @@
 //! `#[traced_op]`: takes an annotated function or `impl` block and returns the instrumented one.
 //!
-//! Three stages. [`validate`] reads the attribute and the item and reports every mistake; [`plan`] decides how
-//! each function is recorded; [`emit`] writes the plan as tokens. Only the first stage can reject user code.
-//! [`signature`], [`types`], [`borrows`] and [`body`] answer questions about tokens and are used by the first two.
+//! There are three stages. [`validate`] reads the attribute and the item and reports every mistake. [`plan`] decides
+//! how each function is recorded. [`emit`] writes the plan as tokens. Only the first stage can reject user code.
+//! [`signature`], [`types`], [`borrows`] and [`body`] answer questions about tokens for the first two stages.
 
 mod body;
 mod borrows;

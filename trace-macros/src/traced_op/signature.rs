@@ -17,7 +17,8 @@ pub(crate) struct Binding {
     pub(crate) passed: Passed,
 }
 
-/// The way to write a reference to a parameter. Taking the address of a reference would force it out of its register.
+/// How to write a reference to a parameter. Taking the address of a parameter that is a reference would force it out of
+/// its register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
     /// `x: &T`, written `x`.
@@ -33,7 +34,7 @@ pub(crate) enum Passed {
 pub(crate) enum Access {
     /// Write to it: `x: &mut T` without a named lifetime, so the tensor can be read again after the body.
     InPlace,
-    /// The same for `&mut self`, whose name cannot be bound again.
+    /// Write to `&mut self`, whose name cannot be bound again.
     SelfInPlace,
     /// Read it: `x: &T`, or a number.
     Shared,
@@ -73,7 +74,7 @@ pub(crate) fn bindings(sig: &Signature) -> Vec<Binding> {
                         ident: bound.ident.clone(),
                         cfgs: cfgs.clone(),
                         search: match Search::of(&typed.ty) {
-                            // The pattern has taken the type apart.
+                            // The pattern has already divided the tuple or result.
                             Search::Tuple(_) | Search::Success(_) if !is_whole => Search::Whole,
                             search => search,
                         },
@@ -132,7 +133,7 @@ fn passed(bound: &PatIdent, ty: &Type) -> Passed {
     }
 }
 
-/// Visits the names in a pattern. Of `whole @ (a, b)` only `whole`, which contains the others.
+/// Visits the names in a pattern. For `whole @ (a, b)` only `whole`, which contains the others.
 fn bound_by(pat: &Pat, found: &mut impl FnMut(&PatIdent)) {
     match pat {
         Pat::Ident(bound) => found(bound),

@@ -16,7 +16,8 @@ pub(crate) enum Search {
     Nothing,
     /// Decided by the compiler: the whole value is probed.
     Whole,
-    /// In some parts of a tuple. If a tuple with a part of an unknown type were probed as a whole, no part would be found.
+    /// In some parts of a tuple. A tuple that contains an unknown type cannot be probed as a whole: no tensor in it
+    /// would be found.
     Tuple(Vec<Search>),
     /// In the success value of a `Result` or `Option`, which contains a tuple.
     Success(Box<Search>),
@@ -65,12 +66,12 @@ pub(crate) enum Returns {
     Typed(TokenStream),
     /// A type that contains `impl Trait`, with `_` in its place.
     Opaque(TokenStream),
-    /// The same for a closure. The compiler infers the closure's parameters from the return type only if the body is the
-    /// last expression of the function.
+    /// A type with `_` in place of `impl Fn`. The compiler infers the parameters of the closure from the return type
+    /// only if the body is the last expression of the function.
     OpaqueFn(TokenStream),
     /// `impl Future`: the op ends when the future does.
     Future,
-    /// `Pin<Box<dyn Future>>`: the same.
+    /// `Pin<Box<dyn Future>>`: the op also ends when the future does.
     BoxedFuture(TokenStream),
     /// A type whose name suggests that it is an alias of such a box: `BoxFuture<'a, T>`, `Self::Future`.
     PerhapsBoxedFuture(TokenStream),
@@ -261,8 +262,8 @@ fn inferred(ty: &Type) -> TokenStream {
     }
 }
 
-/// `impl Future<Output = T> + Send + 'a`. The future that is returned instead has the same auto traits, but not other
-/// traits; with such a bound the function is recorded as an ordinary one.
+/// True for `impl Future<Output = T> + Send + 'a`. The future that is returned instead has the same auto traits, but no
+/// other traits, so a function with another bound is recorded as an ordinary one.
 fn is_plain_future(bounds: &syn::punctuated::Punctuated<TypeParamBound, Token![+]>) -> bool {
     let mut is_future = false;
     bounds.iter().all(|bound| match bound {
@@ -287,7 +288,8 @@ fn is_boxed_future(path: &Path) -> bool {
         })
 }
 
-/// Only a guess by name, so that expanded code checks the type of few functions.
+/// True if the name looks like that of a boxed future. This is only a guess, so that expanded code checks the types of
+/// few functions.
 fn is_named_like_boxed_future(path: &Path) -> bool {
     path.segments.last().is_some_and(|segment| {
         let name = segment.ident.to_string();

@@ -11,13 +11,12 @@ use std::collections::HashMap;
 
 /// Sums over the entries of a trace, in microseconds.
 ///
-/// Use it for a few figures by name. [`by_op`](super::by_op), [`activity`](super::activity) and the other
-/// functions of [`analyze`](super) are in whole nanoseconds and answer more: shapes, percentiles, device
-/// time, overlap. [`findings`](super::findings) names what costs most.
+/// Use it for a few figures by name. [`by_op`](super::by_op), [`activity`](super::activity) and the other functions of
+/// [`analyze`](super) return more, in whole nanoseconds: shapes, percentiles, device time, overlap.
+/// [`findings`](super::findings) lists the causes of lost time.
 ///
-/// In the nested traces that `#[traced_op]` records, a total never counts a moment of one thread
-/// twice, and *self* is the total without the time of the ops inside. In a flat trace both are the plain
-/// sum of durations.
+/// If the entries are nested, as `#[traced_op]` records them, a total counts each moment of a thread once, and *self*
+/// is the total without the time of the ops inside. If they are not nested, both are the sum of the durations.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,7 +51,7 @@ impl TraceAnalyzer {
             .collect()
     }
 
-    /// The entries whose outputs take more than `threshold_bytes`, in the order they began.
+    /// The entries whose outputs take more than `threshold_bytes`, in the order in which they began.
     pub fn memory_hotspots<T: EntryStorage + ?Sized>(
         trace: &T,
         threshold_bytes: usize,
@@ -68,7 +67,7 @@ impl TraceAnalyzer {
 
     /// Mean duration of one execution of each op, in microseconds.
     ///
-    /// Executions inside others of the same op count as well: this is a mean, not a share.
+    /// Executions inside others of the same op are included, so the mean times the count may exceed the op's total.
     pub fn avg_duration_by_op<T: TraceView + ?Sized>(trace: &T) -> HashMap<String, f64> {
         sums_by(trace, |view| Some(view.operation()))
             .into_iter()
@@ -113,7 +112,7 @@ impl TraceAnalyzer {
             total_duration_us: total,
             ideal_duration_us: ideal,
             max_duration_us: max,
-            // If no device did anything, this is 0 / 0 = NaN, and `max` returns the other number.
+            // If all devices have zero time, this is 0 / 0 = NaN, and `max` returns the other number.
             imbalance_ratio: ((max - ideal) / ideal).max(0.0),
             per_device_duration_us: devices,
         })
@@ -159,8 +158,8 @@ impl TraceAnalyzer {
         flamegraph::collapsed(trace)
     }
 
-    /// The `n` entries that took longest, longest first. Ties stay in the order they began; a NaN
-    /// comes last.
+    /// The `n` entries that took longest, longest first. Entries of equal duration are in the order in which they
+    /// began. Entries with a duration of NaN come last.
     pub fn slowest<T: EntryStorage + ?Sized>(trace: &T, n: usize) -> Vec<T::Entry<'_>> {
         let keyed = trace.views().map(|view| view.duration_us()).zip(0..);
         top_by(keyed, n)

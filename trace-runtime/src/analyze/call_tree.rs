@@ -11,8 +11,8 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct CallTree {
-    /// Each node before its children, siblings by total, longest first. A list rather than nested
-    /// nodes: a recursion may be as deep as the trace is long.
+    /// Each node before its children, siblings by total, longest first. A list rather than nested nodes, because a
+    /// recursion may have as many levels as the trace has entries.
     pub nodes: Vec<CallNode>,
 }
 
@@ -21,14 +21,14 @@ json_struct!(CallTree {
     optional: [],
 });
 
-/// A tree of these nodes, for example some of another one.
+/// Makes a tree of these nodes, such as some nodes of another tree.
 impl From<Vec<CallNode>> for CallTree {
     fn from(nodes: Vec<CallNode>) -> CallTree {
         CallTree { nodes }
     }
 }
 
-/// One op below one stack of ops.
+/// An op at one position of the tree: under one distinct stack of callers.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct CallNode {
@@ -38,11 +38,11 @@ pub struct CallNode {
     pub label: Option<String>,
     /// Number of ops above it; 0 for a root.
     pub depth: usize,
-    /// Number of executions below this stack.
+    /// Number of executions under these callers.
     pub count: usize,
-    /// Time spent in it, without time in which it was suspended.
+    /// Time spent in it in nanoseconds, without time in which it was suspended.
     pub total_ns: u64,
-    /// The part of the total that was not spent in ops inside it on the same thread.
+    /// The part of the total that was not spent in ops inside it on the same thread, in nanoseconds.
     pub self_ns: u64,
 }
 
@@ -51,8 +51,8 @@ json_struct!(CallNode {
     optional: [label],
 });
 
-/// The call tree. Executions with different labels are different nodes. Work that was handed to another thread is a child
-/// of the op that handed it over.
+/// The call tree. Executions with different labels are different nodes. Work that was handed to another thread is a
+/// child of the op that handed it over.
 pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
     let nesting = Nesting::of(trace);
     let mut grouping = Grouping::new();
@@ -73,7 +73,7 @@ pub fn call_tree<T: TraceView + ?Sized>(trace: &T) -> CallTree {
         node.self_ns = node.self_ns.saturating_add(nesting.self_ns(index, &view));
     }
 
-    // Sorted by depth, then longest first: parents still come before their children.
+    // Sorted by depth, then by total, longest first. Parents still come before their children.
     let mut depth = vec![0usize; merged.len()];
     for id in 0..merged.len() {
         depth[id] = depth

@@ -17,9 +17,9 @@ pub struct CategoryTime {
     pub category: OpCategory,
     /// Number of entries.
     pub count: usize,
-    /// Their self times added up, in nanoseconds.
+    /// The self times of the entries added up, in nanoseconds.
     pub self_ns: u64,
-    /// That time as a share of the times of all categories.
+    /// `self_ns` as a share of the sum over all categories.
     pub share: f64,
 }
 
@@ -28,7 +28,7 @@ json_struct!(CategoryTime {
     optional: [],
 });
 
-/// Time by category, longest first: of the accelerators if there are any, else of the host.
+/// Time by category, longest first: of the accelerators if there are any, otherwise of the host.
 ///
 /// A kernel is sorted by its name and by the op that launched it; an op with an unknown name belongs to
 /// the category of the op around it.

@@ -1,8 +1,8 @@
-//! Aligns the clocks of ranks: by exchanged readings; else by the wall clock, if collectives and messages do not contradict
-//! it; else by collectives and messages.
+//! Aligns the clocks of ranks. Uses exchanged readings if there are any; otherwise the wall clock, if collectives and
+//! messages do not contradict it; otherwise the collectives and messages.
 
 use super::causal::{MeetingClass, Meetings};
-use crate::model::merge::{ClockMap, LineUp, by_wall_clock, merged, ranks_of_each};
+use crate::model::merge::{ClockAlignment, ClockMap, by_wall_clock, merged, ranks_of_each};
 use crate::model::wire::metadata::{
     CLOCK_DRIFT_PPB, CLOCK_ERROR_NS, CLOCK_EXCHANGES, CLOCK_OFFSET_NS, CLOCK_REFERENCE,
     START_UNIX_NS,
@@ -42,8 +42,8 @@ fn exchanges(trace: &TraceStore) -> Vec<Exchange> {
     found
 }
 
-/// Aligns traces by the readings that their ranks exchanged; `None` unless all but one of them have some.
-pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, TraceError> {
+/// Aligns traces by the readings that their ranks exchanged; `None` if more than one trace has no readings.
+pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<ClockAlignment>, TraceError> {
     let ranks = ranks_of_each(traces)?;
     let mut clocks = Vec::new();
     let mut errors = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, Trac
             .reference
             .saturating_sub(first.reference)
             .saturating_sub(ran);
-        // Over a short time the error of the readings is larger than any drift.
+        // Within a short time, the drift is smaller than the error of the readings.
         let drift = if gained.abs() > first.error.saturating_add(last.error) {
             gained as f64 / ran as f64
         } else {
@@ -101,17 +101,17 @@ pub(super) fn by_exchanges(traces: &[TraceStore]) -> Result<Option<LineUp>, Trac
         ranks[reference].first().copied().unwrap_or(0),
         time(errors.iter().copied().max().unwrap_or(0)),
     );
-    Ok(Some(line_up(traces, clocks, &errors, reference, how)))
+    Ok(Some(alignment(traces, clocks, &errors, reference, how)))
 }
 
 /// The conversions, with facts about each clock; times begin at zero.
-fn line_up(
+fn alignment(
     traces: &[TraceStore],
     mut clocks: Vec<ClockMap>,
     errors: &[i64],
     reference: usize,
     how: String,
-) -> LineUp {
+) -> ClockAlignment {
     let start = |trace: &TraceStore| trace.metadata().get(START_UNIX_NS)?.parse::<i64>().ok();
     let reference_start = start(&traces[reference]);
     let offset = clocks[reference].offset_ns;
@@ -142,7 +142,7 @@ fn line_up(
     for clock in &mut clocks {
         clock.offset_ns = clock.offset_ns.saturating_sub(first);
     }
-    LineUp {
+    ClockAlignment {
         start_unix_ns: reference_start
             .map(|start| start.saturating_add(first.saturating_sub(offset))),
         clocks,
@@ -154,15 +154,15 @@ fn line_up(
 /// The difference of two clocks according to the meetings of their traces: the time to add to the second one.
 #[derive(Debug, Default, Clone)]
 struct Between {
-    /// At least this much, because nothing is received before it is sent.
+    /// The smallest possible value, because nothing is received before it is sent.
     least: Option<i64>,
     most: Option<i64>,
-    /// For each collective, its end on the first clock, and how much later that is than its end on the second.
+    /// For each collective, its end on the first clock, and that end minus its end on the second clock.
     ends: Vec<(i64, i64)>,
 }
 
 impl Between {
-    /// The second rank cannot leave before the first arrives; with `both`, nor the first before the second arrives.
+    /// Adds a bound: the second rank cannot leave before the first arrives. With `both`, the reverse also holds.
     fn bound(&mut self, first: (i64, i64), second: (i64, i64), both: bool) {
         let least = first.0.saturating_sub(second.1);
         self.least = Some(self.least.map_or(least, |known| known.max(least)));
@@ -172,7 +172,7 @@ impl Between {
         }
     }
 
-    /// True if the events of the trace contradict these clocks, and would not contradict others.
+    /// True if the events of the trace contradict these clocks, although other clocks could be without contradictions.
     fn contradicts(&self) -> bool {
         let (least, most) = (
             self.least.unwrap_or(i64::MIN),
@@ -226,7 +226,7 @@ impl Between {
     }
 }
 
-/// The median distance of the second numbers from their median.
+/// The median distance of the second numbers from their own median.
 fn scatter(list: &[(i64, i64)]) -> i64 {
     let middle = median(list).1;
     let apart = |one: &(i64, i64)| (one.0, one.1.saturating_sub(middle).abs());
@@ -234,7 +234,7 @@ fn scatter(list: &[(i64, i64)]) -> i64 {
     median(&apart).1
 }
 
-/// The median of the second numbers, with the median of the first ones.
+/// The median of the second numbers, and the median of the first numbers.
 fn median(list: &[(i64, i64)]) -> (i64, i64) {
     let middle = list.len() / 2;
     let mut seconds: Vec<i64> = list.iter().map(|one| one.1).collect();
@@ -246,7 +246,7 @@ pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceErro
     let ranks = ranks_of_each(traces)?;
     let wall = by_wall_clock(traces);
     let has_wall = wall.is_some();
-    let base = wall.unwrap_or_else(|| LineUp {
+    let base = wall.unwrap_or_else(|| ClockAlignment {
         clocks: vec![ClockMap::default(); traces.len()],
         how: "each rank from its own start".to_owned(),
         start_unix_ns: None,
@@ -303,7 +303,7 @@ pub(super) fn by_meetings(traces: &[TraceStore]) -> Result<TraceStore, TraceErro
         let _ = write!(how, "; rank {} from its own start", alone.join(", "));
     }
     drop(together);
-    merged(traces, &line_up(traces, clocks, &errors, 0, how))
+    merged(traces, &alignment(traces, clocks, &errors, 0, how))
 }
 
 /// The difference of the clocks of each pair of traces, the lower number first.

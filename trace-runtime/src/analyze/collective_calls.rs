@@ -1,7 +1,7 @@
 //! Finds the entries of different ranks that are one call of a collective.
 //!
-//! Ranks call the collectives of one process group in the same order. So the entries of a call agree in process
-//! group, collective and sequence number. If the trace has no sequence numbers, the calls of each rank are counted instead.
+//! Ranks call the collectives of one process group in the same order. So the entries of a call agree in process group,
+//! collective and sequence number. If the trace has no sequence numbers, the calls of each rank are counted instead.
 
 use super::communication::CommunicationRule;
 use super::device_time::is_accelerator;
@@ -13,10 +13,10 @@ use crate::model::hash::FastMap;
 use crate::model::{EntryView, TraceView};
 use std::collections::BTreeMap;
 
-/// Keys under which traces have the rank at the other end of a message.
+/// Keys of the metadata under which traces have the rank at the other end of a message.
 const PEER_KEYS: [&str; 5] = [PEER, "dst", "src", "dst_rank", "src_rank"];
 
-/// One call of a collective, seen from at least two ranks.
+/// One call of a collective, recorded by at least two ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CollectiveCall<'a> {
     /// The op of the first entry.
@@ -27,7 +27,7 @@ pub(crate) struct CollectiveCall<'a> {
     pub(crate) entries: Vec<usize>,
 }
 
-/// The facts by which the entries of one collective are found. Unknown ones are `None`.
+/// The facts by which the entries of one collective are found. Unknown facts are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct CollectiveFacts<'a> {
     /// The kind of collective, as the library calls it: `allreduce`, `_allgather_base`.
@@ -49,7 +49,7 @@ pub(crate) struct CollectiveFacts<'a> {
 impl<'a> CollectiveFacts<'a> {
     fn of(view: &EntryView<'a>) -> Option<CollectiveFacts<'a>> {
         let mut facts = CollectiveFacts::default();
-        // If several keys are there, the first in this list counts.
+        // If there are several keys, the first in this list is used.
         let mut peers = [None; PEER_KEYS.len()];
         for (key, value) in view.meta()? {
             match key {
@@ -85,11 +85,11 @@ impl<'a> CollectiveFacts<'a> {
 
 /// The calls of collectives that at least two ranks took part in, in the order of their first entries.
 ///
-/// If communication is recorded on accelerators, the host ops that started it are left out. Of communication
-/// inside communication the outer entry is the call. An entry that has no facts takes those of the nearest
-/// op around it, or of an op inside it. Sends and receives are not collectives.
+/// If communication is recorded on accelerators, the host ops that started it are left out. If communication is inside
+/// communication, the outer entry is the call. An entry without facts uses those of the nearest op around it, or of an
+/// op inside it. Sends and receives are not collectives.
 ///
-/// If process groups are not named and the times show that the ranks cannot all be in one, the times divide them.
+/// If process groups have no names and the times show that not all ranks can be in one, the times divide the ranks.
 pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
     trace: &'a T,
     parts: &[Participant<'a>],
@@ -97,7 +97,7 @@ pub(crate) fn collective_calls<'a, T: TraceView + ?Sized>(
     calls_by(parts, |found| by_times(trace, found))
 }
 
-/// The same without the use of times, for ranks whose clocks are not aligned yet.
+/// The calls matched without using times, for ranks whose clocks are not aligned yet.
 pub(crate) fn collective_calls_by_order<'a>(parts: &[Participant<'a>]) -> Vec<CollectiveCall<'a>> {
     calls_by(parts, |found| found)
 }
@@ -143,7 +143,7 @@ pub(crate) fn sends_and_receives<'p, 'a>(
         .filter(move |one| names.is_point_to_point(one.name()))
 }
 
-/// By name, true if it is that of a send or receive; each name is examined once.
+/// Maps a name to true if it is that of a send or receive, so that each name is examined once.
 #[derive(Debug, Default)]
 struct Names<'a>(FastMap<&'a str, bool>);
 
@@ -180,7 +180,7 @@ pub(crate) fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<
         .enumerate()
         .filter(|(_, view)| view.rank().is_some() && view.start_ns().is_some() && rule.holds(view))
         .collect();
-    // Most traces are of one rank, which makes no call with another.
+    // Most traces are of one rank, which has no calls with others.
     let ranks = || found.iter().map(|(_, view)| view.rank());
     if ranks().min() == ranks().max() {
         return Vec::new();
@@ -188,7 +188,7 @@ pub(crate) fn participants<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<
     outermost_calls(trace, found)
 }
 
-/// The calls of communication, also of a single rank. An entry without a rank counts as one of rank 0.
+/// The calls of communication, even if there is only one rank. Entries without a rank count as rank 0.
 pub(crate) fn communication<T: TraceView + ?Sized>(trace: &T) -> Vec<Participant<'_>> {
     let mut rule = CommunicationRule::default();
     let found = trace
@@ -220,7 +220,7 @@ fn outermost_calls<'a, T: TraceView + ?Sized>(
         if let Some(facts) = CollectiveFacts::of(view) {
             from_inside.entry(outer).or_insert(facts);
         }
-        // Two rows of exactly the same time were under way together, such as a send and a receive in one batch.
+        // Two rows with exactly the same times ran together, such as a send and a receive in one batch.
         let outer = trace.view(outer);
         let times = |view: &EntryView<'_>| (view.start_ns(), view.end_ns());
         outer.operation() != view.operation() && times(&outer) == times(view)
@@ -304,7 +304,7 @@ fn outermost<T: TraceView + ?Sized>(trace: &T, is_call: &[bool], index: usize) -
     found
 }
 
-/// The facts of the nearest ancestor that has any. A kernel's parent is the op that launched it.
+/// The facts of the nearest op around the entry that has some. The parent of a kernel is the op that launched it.
 fn facts_around<T: TraceView + ?Sized>(trace: &T, index: usize) -> Option<CollectiveFacts<'_>> {
     let mut at = index;
     loop {
@@ -323,7 +323,7 @@ fn match_up(entries: Vec<Participant<'_>>) -> Vec<CollectiveCall<'_>> {
     let mut numbers: FastMap<(Option<u64>, usize), usize> = FastMap::default();
     let mut calls: Vec<Vec<Participant<'_>>> = Vec::new();
     for one in entries {
-        // Coalesced collectives share a sequence number, so entries of one number are counted as well.
+        // Coalesced collectives share a sequence number, so the entries with one number are counted too.
         let sequence = one.facts.sequence.filter(|_| numbered);
         let count = so_far.entry((one.rank, sequence)).or_default();
         let number = *numbers.entry((sequence, *count)).or_insert(calls.len());
@@ -347,8 +347,8 @@ fn match_up(entries: Vec<Participant<'_>>) -> Vec<CollectiveCall<'_>> {
 /// Entries of different ranks that begin or end within this time of each other belong together.
 const TOGETHER_NS: u64 = 20_000;
 
-/// Divides the calls of unnamed process groups into groups, if in most of them a rank had left before another arrived: then
-/// the ranks cannot all be in one group.
+/// Divides the calls of unnamed process groups into groups if, in most of the calls, a rank left before another
+/// arrived. Then the ranks cannot all be in one group.
 ///
 /// Two ranks are in one group if their parts begin or end together in most of the calls.
 fn by_times<'a, T: TraceView + ?Sized>(
@@ -384,7 +384,7 @@ fn by_times<'a, T: TraceView + ?Sized>(
             }
         }
     }
-    // A group has the number of its lowest rank.
+    // The number of a group is that of its lowest rank.
     let mut group: BTreeMap<u32, u32> = BTreeMap::new();
     for ((low, high), (together, all)) in votes {
         let of_low = *group.entry(low).or_insert(low);
@@ -418,7 +418,7 @@ fn by_times<'a, T: TraceView + ?Sized>(
 
 fn is_point_to_point(name: &str) -> bool {
     let name = name.to_lowercase();
-    // Libraries run an all-to-all in kernels named `SendRecv`.
+    // Libraries run an all-to-all as kernels named `SendRecv`.
     let receives = name.contains("recv") || name.contains("receive");
     name.contains("send") != receives
 }

@@ -23,15 +23,15 @@ pub struct Collective {
     pub calls: usize,
     /// The largest number of ranks in a call.
     pub ranks: usize,
-    /// The time in which data moved: for each call the shortest duration among its ranks, added up. A call that does not
-    /// block lasts until the op that waits for it ends.
+    /// The time in which data moved: for each call the shortest duration among its ranks, added up. A call that does
+    /// not block lasts until the op that waits for it ends.
     pub transfer_ns: u64,
     /// The bytes of all calls, each counted once.
     pub bytes: u64,
     /// Bus bandwidth: bytes per second of transfer, × 2(n−1)/n for an all-reduce and (n−1)/n for
     /// gathers, scatters and all-to-all.
     pub bus_bytes_per_s: Option<f64>,
-    /// For each rank the time it waited for the last one to arrive, added up.
+    /// For each rank, the time in nanoseconds for which it waited until the last rank arrived, added up over the calls.
     pub wait_ns: Vec<(u32, u64)>,
 }
 
@@ -50,9 +50,9 @@ json_struct!(Collective {
 
 /// Every collective that several ranks took part in, by op, kind and process group, longest transfer first.
 ///
-/// The entries of one call have the same process group, the same collective and the same sequence number; if
-/// the trace has no sequence numbers, the first call on one rank belongs to the first call on the others, and so
-/// on. Sends and receives are not collectives.
+/// The entries of one call have the same process group, collective and sequence number. If the trace has no sequence
+/// numbers, calls are matched by their order: the first call on one rank belongs to the first call on the others, and
+/// so on. Sends and receives are not collectives.
 pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
     let mut found: BTreeMap<_, (Collective, BTreeMap<u32, u64>, f64)> = BTreeMap::new();
     let parts = participants(trace);
@@ -86,7 +86,7 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
             } else {
                 trace.view(waiting).start_ns()
             };
-            // When a rank begins to wait for a request, the others may have arrived already.
+            // When a rank begins to wait for a request, the other ranks may have arrived already.
             let wait = since.map_or(0, |since| {
                 latest.saturating_sub(since).max(0).unsigned_abs()
             });
@@ -112,7 +112,7 @@ pub fn collectives<T: TraceView + ?Sized>(trace: &T) -> Vec<Collective> {
     list
 }
 
-/// The size of the message: as recorded, else the larger of the inputs and the outputs.
+/// The size of the message: as recorded; otherwise the inputs or the outputs, whichever is larger.
 pub(crate) fn message_bytes(view: &EntryView<'_>) -> u64 {
     if view.bytes_moved().is_some() {
         return bytes_moved(view);

@@ -10,24 +10,24 @@ use crate::model::json_struct::json_struct;
 use crate::model::{OpKind, TraceView};
 use std::collections::BTreeMap;
 
-/// The busy and idle time of one device, as lengths of unions of intervals.
+/// The busy and idle time of one device in nanoseconds, as lengths of unions of intervals.
 ///
-/// The innermost op of a thread decides whether a moment is *compute*, *communication* or *memory*: an op around a
-/// collective does not compute while the collective runs. An async op counts only while it runs.
+/// At each moment, the innermost op of a thread decides whether the time is *compute*, *communication* or *memory*. So
+/// an op around a collective does not compute while the collective runs. An async op counts only while it runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct DeviceActivity {
-    /// The rank it belongs to.
+    /// The rank of the device.
     pub rank: Option<u32>,
     /// The device; empty for all accelerators of the rank together.
     pub device: String,
     /// Number of entries that ran on it.
     pub entries: usize,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which at least one of its entries ran.
+    /// Time in which at least one entry ran on the device.
     pub busy_ns: u64,
-    /// Time of its span in which none did.
+    /// Time of the span in which no entry ran.
     pub idle_ns: u64,
     /// Time in which it computed.
     pub compute_ns: u64,
@@ -61,12 +61,12 @@ json_struct!(DeviceActivity {
 });
 
 impl DeviceActivity {
-    /// The share of its communication that overlapped with computation; `None` if it did not communicate.
+    /// The share of the communication that overlapped with computation; `None` if the device did not communicate.
     pub fn overlap_share(&self) -> Option<f64> {
         (self.communication_ns > 0).then(|| self.overlap_ns as f64 / self.communication_ns as f64)
     }
 
-    /// The share of its span in which it did nothing; 0 for an empty span.
+    /// The share of the span in which the device did nothing; 0 for an empty span.
     pub fn idle_share(&self) -> f64 {
         if self.span_ns == 0 {
             return 0.0;
@@ -81,11 +81,11 @@ impl DeviceActivity {
 pub struct Imbalance {
     /// Number of devices that are compared: the accelerators, or all devices if there are none.
     pub devices: usize,
-    /// The busy time of the busiest.
+    /// The busy time of the busiest device.
     pub max_busy_ns: u64,
     /// The mean busy time.
     pub mean_busy_ns: u64,
-    /// The difference: the most that an even spread would save.
+    /// `max_busy_ns - mean_busy_ns`: the most that an even spread would save.
     pub cost_ns: u64,
 }
 
@@ -314,7 +314,7 @@ fn collect<'a, T: TraceView + ?Sized>(
     by_name
 }
 
-/// A lane for each device of each rank, looked up in a table instead of compared by name.
+/// A lane for each device of each rank. It is looked up by number, because comparing names is slower.
 struct DeviceTable<'a> {
     devices: Vec<&'a str>,
     /// For each group of entries the number of its device, and its kind of work.

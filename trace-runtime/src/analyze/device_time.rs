@@ -22,13 +22,13 @@ pub struct DeviceTimes {
     above: Vec<u32>,
     attributed_ns: u64,
     unattributed_ns: u64,
-    /// True if some host op runs below an op of another thread or on a device.
+    /// True if some host op was launched by an op of another thread, or is below an op on a device.
     handed_over: bool,
 }
 
 impl DeviceTimes {
-    /// Device time that the entry at `index` launched itself. 0 for entries on an accelerator, and past
-    /// the end of the trace.
+    /// Device time that the entry at `index` launched itself. 0 for entries on an accelerator, and for an index outside
+    /// the trace.
     pub fn self_ns(&self, index: usize) -> u64 {
         self.self_ns.get(index).copied().unwrap_or(0)
     }
@@ -49,12 +49,12 @@ impl DeviceTimes {
         self.unattributed_ns
     }
 
-    /// True if a host op may be below another one without running inside it: see [`Nesting`].
+    /// True if a host op may be below another one in the tree without running inside it: see [`Nesting`].
     pub(crate) fn handed_over(&self) -> bool {
         self.handed_over
     }
 
-    /// True if most launches are missing, so that a host op without device time may still have some.
+    /// True if most launches are missing. Then a host op without device time may have launched work too.
     pub(crate) fn launches_are_missing(&self) -> bool {
         self.unattributed_ns > self.attributed_ns
     }

@@ -18,7 +18,7 @@ impl Durations {
         }
         let mut sum = 0;
         for end in &mut ends {
-            // At first the start of the group; filling the group moves this to its end.
+            // At first the start of each group. Filling a group increases it to the end of the group.
             sum += std::mem::replace(end, sum);
         }
         let mut ns = vec![0; sum];
@@ -39,8 +39,8 @@ impl Durations {
     }
 }
 
-/// The nearest-rank percentile: the smallest value that at least `percent` % of the values do not
-/// exceed; 0 of none.
+/// The nearest-rank percentile: the smallest value that at least `percent` % of the values do not exceed. 0 if there
+/// are no values.
 pub(crate) fn percentile(values: &mut [u64], percent: usize) -> u64 {
     let rank = (values.len() * percent).div_ceil(100).max(1);
     if values.is_empty() {

@@ -5,11 +5,11 @@ use super::flamegraph::{Stacks, lines};
 use super::short_name::ShortNames;
 use crate::model::TraceView;
 
-/// The rules by which the frames of a picture are named, the same for all traces in it.
+/// The rules for the names of frames. All traces in a picture use the same rules.
 #[derive(Debug)]
 pub(crate) struct FrameNames {
     names: ShortNames,
-    /// With accelerators, a picture has a tower for each of them and one for the host.
+    /// True if there are accelerators: the picture then has a tower for each of them and one for the host.
     towers: bool,
 }
 
@@ -22,8 +22,8 @@ impl FrameNames {
         }
     }
 
-    /// Stacks for a picture: without roots that every stack has, with short names, and with ops of the
-    /// host marked as such if they are part of a device's tower.
+    /// Stacks for a picture: with short names, and without roots that every stack has. Host ops in the tower of a
+    /// device are marked.
     pub(crate) fn stacks(&self, trace: &dyn TraceView) -> String {
         let (stacks, keys) = Stacks::of(trace);
         let on_device = |device: Option<&str>| device.is_some_and(|device| device != "cpu");

@@ -7,7 +7,7 @@ use crate::model::TraceView;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Deeper ops count towards the op at this depth: a line holds its whole stack, so the text of a
+/// The weight of deeper ops is added to the op at this depth. A line contains its whole stack, so the text of a
 /// recursion would grow with the square of its depth.
 const MAX_DEPTH: u32 = 512;
 
@@ -129,7 +129,7 @@ impl Stacks {
                 self.inner.entry((above, group)).or_insert(NONE),
                 outer.depth + 1,
             ),
-            // A table rather than a map: in a flat trace every entry takes this path.
+            // A table and not a map, because in a flat trace every entry is handled here.
             None => {
                 if group as usize >= self.roots.len() {
                     self.roots.resize(group as usize + 1, NONE);

@@ -20,9 +20,9 @@ use crate::model::{EntryView, OpKind};
 /// A family of ops with one formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpClass {
-    /// The operands are the first two inputs.
+    /// A product of the first two inputs.
     Product,
-    /// The operands come after a matrix to add to.
+    /// A product of the second and third input, added to the first.
     AddedProduct,
     Linear,
     Convolution,
@@ -50,7 +50,7 @@ impl OpClass {
         if has(&["backward", "grad", "bwd"]) {
             return None;
         }
-        // These have the heads after the rows, unlike the op around them.
+        // In these ops the dim of the heads comes after the rows, unlike in the op around them.
         if name.ends_with("_flash_attention_forward")
             || name.ends_with("_efficient_attention_forward")
         {

@@ -5,7 +5,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// The children of every entry, in the order they began.
 ///
-/// A parent's index is smaller than its children's, so there are no cycles, whatever a file contains.
+/// A parent's index is smaller than its children's, so there are no cycles, even in a damaged file.
 #[derive(Debug)]
 pub(crate) struct Forest {
     first_child: Vec<u32>,
@@ -26,7 +26,7 @@ impl Forest {
         let mut first_child = vec![NONE; parent.len()];
         let mut next_sibling = vec![NONE; parent.len()];
         let mut first_root = NONE;
-        // Backwards, so that each list comes out in order.
+        // Backwards, so that each list is in order.
         for (index, &above) in parent.iter().enumerate().rev() {
             let head = match first_child.get_mut(above as usize) {
                 Some(head) => head,
@@ -42,7 +42,7 @@ impl Forest {
         }
     }
 
-    /// Every entry once on the way down and once on the way up, without recursion: depth costs nothing.
+    /// Visits every entry twice: before its children and after them. There is no recursion, so any depth is possible.
     /// `parent` is the list that the forest was made from.
     pub(crate) fn walk(&self, parent: &[u32], mut visit: impl FnMut(Visit)) {
         let mut at = self.first_root;
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_goes_down_before_it_goes_on() {
+    fn a_walk_visits_children_before_siblings() {
         let parent = [NONE, 0, 1, 0, NONE, 4];
         let mut seen = String::new();
         Forest::of(&parent).walk(&parent, |visit| match visit {

@@ -6,7 +6,7 @@ use crate::model::hash::FastMap;
 use crate::model::{EntryView, TraceView};
 use std::hash::Hash;
 
-/// Numbers the distinct keys of entries from 0, in the order they are first seen.
+/// Numbers the distinct keys of entries from 0, in the order of their first use.
 ///
 /// The key must depend only on an entry's op, kind, label, location, device and tensors: if the storage numbers those
 /// combinations, the key is computed once for each.
@@ -17,7 +17,7 @@ pub(crate) struct Grouping<K> {
     by_signature: Vec<u32>,
 }
 
-/// Marks a signature that was not seen yet; [`NONE`] marks one without a group.
+/// Marks a signature that was not looked up yet; [`NONE`] marks one without a group.
 const UNSEEN: u32 = u32::MAX - 1;
 
 impl<K: Copy + Eq + Hash> Grouping<K> {
@@ -74,7 +74,7 @@ pub(crate) struct GroupSum {
     pub(crate) memory_bytes: usize,
 }
 
-/// Adds up entries by key, in the order the keys were first seen.
+/// Adds up entries by key, in the order of their first use.
 pub(crate) fn sums_by<'a, T, K>(
     trace: &'a T,
     mut key: impl FnMut(&EntryView<'a>) -> Option<K>,
@@ -83,7 +83,7 @@ where
     T: TraceView + ?Sized,
     K: Copy + Eq + Hash,
 {
-    // A large trace is read from memory once, unless it turns out to be nested.
+    // A large trace is read from memory only once, unless it turns out to be nested.
     if let Some(sums) = flat_sums_by(trace, &mut key) {
         return sums;
     }
@@ -106,7 +106,7 @@ where
     grouping.keys.into_iter().zip(sums).collect()
 }
 
-/// The same for a trace in which no entry has a parent; `None` if one has.
+/// The sums of a trace in which no entry has a parent; `None` if an entry has one.
 fn flat_sums_by<'a, T, K>(
     trace: &'a T,
     key: &mut impl FnMut(&EntryView<'a>) -> Option<K>,

@@ -88,7 +88,7 @@ impl Intervals {
     }
 }
 
-/// The union of intervals in any order. Empty ones are left out, and touching ones are joined.
+/// The union of intervals in any order. Empty intervals are left out, and intervals that touch are joined.
 impl FromIterator<(i64, i64)> for Intervals {
     fn from_iter<I: IntoIterator<Item = (i64, i64)>>(intervals: I) -> Self {
         let mut all: Vec<(i64, i64)> = intervals

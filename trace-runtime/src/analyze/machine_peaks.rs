@@ -42,11 +42,12 @@ impl MachinePeaks {
         })
     }
 
-    /// Measures the FLOP/s and the bandwidth that `threads` threads of this machine reach together. Runs multiplications and
-    /// additions of `f32` in registers, and copies more memory than caches hold; takes tens of milliseconds.
+    /// Measures the FLOP/s and the bandwidth that `threads` threads of this machine reach together. Runs
+    /// multiplications and additions of `f32` in registers, and copies more memory than caches hold; takes tens of
+    /// milliseconds.
     ///
-    /// A build for a generic processor is slower than code for this processor could be. `now` returns
-    /// the time since any fixed moment; the library reads no clock here.
+    /// A generic build may measure less than the processor could reach with its special instructions. `now` returns the
+    /// time since any fixed moment; the library does not read a clock itself.
     ///
     /// ```no_run
     /// use std::time::Instant;
@@ -90,7 +91,7 @@ const STEPS: usize = 40_000;
 const FLOPS_A_ROUND: usize = 2 * LANES * STEPS;
 const ROUNDS: usize = 6;
 
-/// Work per second in the best of a few rounds: the others were disturbed, the first warmed up.
+/// Work per second in the best of a few rounds. The first one warms up, and others may be disturbed.
 fn best_rate(work: f64, now: &impl Fn() -> Duration, mut round: impl FnMut()) -> f64 {
     let best = (0..ROUNDS)
         .map(|_| {
@@ -103,7 +104,7 @@ fn best_rate(work: f64, now: &impl Fn() -> Duration, mut round: impl FnMut()) ->
     work / best.as_secs_f64().max(1e-9)
 }
 
-/// Enough independent chains to keep every vector unit busy.
+/// There are enough independent chains to keep every vector unit busy.
 fn compute() {
     let mut lanes = [1.0f32; LANES];
     let (factor, term) = (black_box(0.999_f32), black_box(0.001_f32));

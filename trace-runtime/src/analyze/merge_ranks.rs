@@ -12,8 +12,9 @@ impl TraceStore {
     ///
     /// 1. by readings that the ranks exchanged while they ran (`clock.exchanges` in the metadata; the crate `trace-mpi`
     ///    records them), with the drift between the first and the last one;
-    /// 2. by the wall clock, if all traces have it, they differ by at most a day, and no collective or message contradicts
-    ///    it: nothing is received before it is sent, and no rank leaves a collective before the last one arrives;
+    /// 2. by the wall clock, if all traces have it, they differ by at most a day, and no collective or message
+    ///    contradicts it: nothing is received before it is sent, and no rank leaves a collective before the last one
+    ///    arrives;
     /// 3. by matched collectives, which end on all ranks at about the same time, and messages, with the drift if it
     ///    is larger than their scatter;
     /// 4. each rank begins at zero.
@@ -22,10 +23,11 @@ impl TraceStore {
     /// `….drift_ppb` and `….error_ns` have the results for each rank. Facts that differ between the traces are kept
     /// under `rank.0.` and so on.
     ///
-    /// Fails if two traces are of the same rank.
+    /// # Errors
+    /// Two traces are of the same rank, or the merged trace is too large.
     pub fn merge(traces: &[TraceStore]) -> Result<TraceStore, TraceError> {
         match by_exchanges(traces)? {
-            Some(line_up) => merged(traces, &line_up),
+            Some(alignment) => merged(traces, &alignment),
             None => by_meetings(traces),
         }
     }

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 /// The self time of each entry, in nanoseconds: its duration without the time in which it was
 /// suspended and without the direct children on its thread.
 ///
-/// An op that handed work to another thread keeps its own time.
+/// Work that an op handed to another thread is not subtracted.
 pub fn self_times_ns<T: TraceView + ?Sized>(trace: &T) -> Vec<u64> {
     let nesting = Nesting::of(trace);
     let views = trace.views().enumerate();
@@ -18,14 +18,14 @@ pub fn self_times_ns<T: TraceView + ?Sized>(trace: &T) -> Vec<u64> {
 
 /// The entries inside each entry, on the same thread and rank.
 ///
-/// If the parent is on another thread, it handed the work over: the work is not inside it, and is not subtracted from
-/// its self time. A flat trace needs no memory here.
+/// If the parent is on another thread, it handed the work over: the work is not inside it and is not subtracted from
+/// its self time. For a flat trace, nothing is stored.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
     parent: Vec<u32>,
     children_ns: Vec<u64>,
     suspends: bool,
-    /// Made for the first walk.
+    /// Built at the first walk.
     forest: OnceCell<Forest>,
 }
 
@@ -94,7 +94,7 @@ impl Nesting {
         self.forest().inside_own_group(&self.parent, group)
     }
 
-    /// Visits every entry once on the way down and once on the way up; does nothing for a flat trace.
+    /// Visits every entry twice: before its children and after them. Does nothing for a flat trace.
     pub(crate) fn walk(&self, visit: impl FnMut(Visit)) {
         self.forest().walk(&self.parent, visit);
     }

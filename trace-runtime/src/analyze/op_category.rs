@@ -112,7 +112,8 @@ impl OpCategory {
 
     /// The category of a kernel by its name; `None` if the name is not known.
     pub(crate) fn of_kernel(name: &str) -> Option<OpCategory> {
-        // Parameters are types, which do not count. The name of the library FBGEMM does not mean a product.
+        // Parameters are types, which do not show the function. FBGEMM is the name of a library, so it does not show a
+        // product.
         let name = name[..parameters_at(name)].to_ascii_lowercase();
         let name = name.replace("fbgemm", "");
         KERNELS
@@ -127,8 +128,8 @@ impl OpCategory {
 
     /// The category of a kernel, from the category of its own name and that of the op that launched it.
     ///
-    /// A matrix product that a convolution or attention launched belongs to their category. A kernel with an unknown name
-    /// has the category of its op. Otherwise the kernel's name decides.
+    /// A matrix product that a convolution or attention launched belongs to their category. A kernel with an unknown
+    /// name has the category of its op. Otherwise the kernel's name decides.
     pub(crate) fn of_launched(kernel: Option<OpCategory>, op: Option<OpCategory>) -> OpCategory {
         use OpCategory::{Attention, Convolution, Matmul};
         match (kernel, op) {
@@ -141,7 +142,7 @@ impl OpCategory {
     }
 }
 
-/// Parts of kernel names, in lower case; the first category that has one wins.
+/// Parts of kernel names, in lower case; the first category with a part that occurs in the name is used.
 const KERNELS: [(OpCategory, &str); 8] = [
     (OpCategory::Communication, "nccl rccl hccl"),
     (OpCategory::Attention, "flash fmha attention mha_"),
@@ -213,7 +214,7 @@ mod tests {
             ("aten::copy_", Some(Copy)),
             ("aten::_to_copy", Some(Copy)),
             ("aten::zero_", Some(Copy)),
-            // Views move nothing.
+            // Views move no data.
             ("aten::transpose", None),
             ("aten::permute", None),
             ("aten::gelu_backward", Some(Elementwise)),

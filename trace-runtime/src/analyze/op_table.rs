@@ -62,7 +62,7 @@ pub(crate) fn add_waiting<T: TraceView + ?Sized>(
         let ns = sums.get(&key).copied().unwrap_or(0);
         row.waiting_ns = ns.min(row.self_ns);
     }
-    // Stable: rows that work equally long stay in their order.
+    // A stable sort: rows with equal working times keep their order.
     ops.sort_by_key(|row| std::cmp::Reverse(row.working_ns()));
     shapes.sort_by_key(|row| std::cmp::Reverse(row.working_ns()));
 }
@@ -72,7 +72,7 @@ pub(crate) struct OpTables<'a, T: ?Sized> {
     trace: &'a T,
     nesting: &'a Nesting,
     device_times: DeviceTimes,
-    /// The tree of `device_times`, made by the first table.
+    /// The tree of `device_times`, built for the first table.
     launches: OnceCell<Forest>,
     works: RefCell<Works<'a>>,
 }

@@ -1,4 +1,4 @@
-//! FLOPs and bytes of one execution, as far as its op, kind and tensors determine them.
+//! FLOPs and bytes of one execution, if its op, kind and tensors determine them.
 
 use super::flops::{OpClass, flops_of, output_elements};
 use super::op_category::OpCategory;
@@ -14,13 +14,12 @@ const MOVE_NOTHING: &str = "alias as_strided as_strided_ broadcast_tensors broad
     unsafe_chunk unsafe_split view view_as view_as_complex view_as_real _conj _reshape_alias \
     _unsafe_view";
 
-/// The bytes that an op moves itself, by its name.
+/// What an op moves itself, by its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moves {
     Tensors,
     Nothing,
-    /// In other libraries than torch, a `transpose` may be a copy: it moves nothing only if the trace
-    /// has no output for it.
+    /// Only the outputs that the trace has: in other libraries than torch, a `transpose` may be a copy.
     Outputs,
 }
 
@@ -198,7 +197,7 @@ mod tests {
         ] {
             assert_eq!(bytes(name, &[&[4, 8]], None), 0, "{name}");
         }
-        // A function of this name that returns a tensor may well copy.
+        // A function of this name that returns a tensor may copy it.
         assert_eq!(bytes("transpose", &[&[4, 8]], Some(&[8, 4])), 64);
         assert_eq!(bytes("aten::transpose", &[&[4, 8]], Some(&[8, 4])), 0);
         assert_eq!(bytes("aten::sum", &[&[4, 8]], None), 32);

@@ -13,8 +13,9 @@ type Open = (usize, i64, i64);
 /// Calls `visit` with the index, the start and the end of every interval in which an entry was the innermost of its
 /// thread.
 ///
-/// Intervals inside one root come in order unless there are async ops in it, and so do the roots of a thread. Entries
-/// without a start have none. An async op that was suspended has intervals only while it ran: see [`TaskTimes`].
+/// The intervals inside one root are visited in order, unless there are async ops in it. The roots of a thread are
+/// visited in order too. Entries without a start have no intervals. An async op that was suspended has intervals only
+/// while it ran: see [`TaskTimes`].
 pub(crate) fn own_stretches<T: TraceView + ?Sized>(
     trace: &T,
     structure: &Structure,
@@ -74,8 +75,8 @@ pub(crate) fn own_stretches<T: TraceView + ?Sized>(
 
 /// The times at which async ops ran.
 ///
-/// An async op occupies its thread only while it is polled. Its [pauses](crate::model::Pause) show when it was suspended.
-/// Suspended time without a listed pause, as in files of older versions, is taken from the end of the op.
+/// An async op uses its thread only while it is polled. Its [pauses](crate::model::Pause) show when it was suspended.
+/// Files of older versions have suspended time without pauses; it is assumed to be at the end of the op.
 #[derive(Debug, Default)]
 pub(crate) struct TaskTimes {
     /// For each op that was suspended.
@@ -156,7 +157,7 @@ fn running(view: &EntryView<'_>) -> Intervals {
         .collect();
     let whole: Intervals = [(start, end)].into_iter().collect();
     let listed = whole.difference(&suspended);
-    // The rest of the suspended time, from the end on.
+    // The rest of the suspended time is assumed to be at the end of the op.
     let mut left = listed.length().saturating_sub(active_ns(view));
     let mut kept: Vec<(i64, i64)> = listed.as_slice().to_vec();
     while let Some((from, to)) = kept.pop() {

@@ -1,4 +1,4 @@
-//! FLOP/s of each op against the peak that its arithmetic intensity allows.
+//! FLOP/s of each op, compared with the peak that its arithmetic intensity allows.
 
 use super::machine_peaks::MachinePeaks;
 use super::op_row::OpRow;
@@ -19,9 +19,9 @@ pub struct RooflinePoint {
     pub flops_per_s: f64,
     /// FLOP/s that the machine could reach at this intensity.
     pub attainable_flops_per_s: f64,
-    /// Reached as a share of attainable.
+    /// The share of the attainable FLOP/s that it reaches.
     pub efficiency: f64,
-    /// True if moving bytes limits it, false if computing does.
+    /// True if memory bandwidth limits it, false if FLOP/s do.
     pub memory_bound: bool,
 }
 
@@ -37,7 +37,8 @@ json_struct!(RooflinePoint {
     optional: [input_shapes],
 });
 
-/// The rows whose FLOPs are known, those that waste the most FLOPs first.
+/// The rows whose FLOPs are known, sorted by the FLOPs that the machine could have done in their time but did not, most
+/// first.
 ///
 /// If some rows have device time, only those count: the peaks are those of the device. An op whose work is done by ops
 /// inside it is left out.
@@ -69,7 +70,7 @@ pub fn roofline(rows: &[OpRow], peaks: &MachinePeaks) -> Vec<RooflinePoint> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// True if a row's work is its own rather than that of ops inside it.
+/// True if the work of a row is done by the op itself and not by ops inside it.
 fn does_the_work(row: &OpRow) -> bool {
     match row.device_ns() {
         Some(_) => row.accelerator || row.device_self_ns > row.device_total_ns / 2,

@@ -4,11 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Short forms of the names of a trace, for people.
 ///
-/// The name of a GPU kernel may be a whole C++ signature. Its short form leaves out the return type, the
-/// namespaces, the parameters and most template arguments:
-/// `void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, …>(int, …)` is
-/// `vectorized_elementwise_kernel<AddFunctor>`. Other names stay as they are. Two names never have the
-/// same short form: more template arguments are kept if that would happen.
+/// The name of a GPU kernel may be a whole C++ signature. Its short form has no return type, namespaces and parameters,
+/// and few template arguments: `void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>,
+/// …>(int, …)` is `vectorized_elementwise_kernel<AddFunctor>`. Other names do not change. Two names never have the same
+/// short form: if that would happen, more template arguments are kept.
 ///
 /// ```
 /// use trace_runtime::analyze::ShortNames;
@@ -21,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 pub struct ShortNames(HashMap<String, String>);
 
 impl ShortNames {
-    /// The short forms of these names; a name may come more than once.
+    /// The short forms of these names; a name may occur more than once.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> ShortNames {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let mut short: HashMap<String, String> = HashMap::new();
@@ -42,7 +41,7 @@ impl ShortNames {
             }
             open = clash;
         }
-        // Forms that other names have too: only the full name is left.
+        // Names whose short forms are all taken by others keep the full name.
         short.extend(
             open.into_iter()
                 .map(|name| (name.to_owned(), name.to_owned())),
@@ -50,7 +49,7 @@ impl ShortNames {
         ShortNames(short)
     }
 
-    /// The short form of a name; the name itself if it is not one of those given.
+    /// The short form of a name; the name itself if it was not among the given names.
     pub fn get<'a>(&'a self, name: &'a str) -> &'a str {
         self.0.get(name).map_or(name, String::as_str)
     }
@@ -94,7 +93,7 @@ fn shortened(name: &str, detail: Detail) -> String {
         Detail::Plain => without_namespaces(arguments),
         _ => arguments.to_owned(),
     };
-    // `Kernel2<cutlass_80_…>`: the argument is the name.
+    // For `Kernel2<cutlass_80_…>`, the argument is the name.
     let generic = base.trim_end_matches(|c: char| c.is_ascii_digit());
     match kept.is_empty() {
         true => base.to_owned(),
@@ -157,7 +156,7 @@ fn identifiers(arguments: &str) -> Vec<&str> {
             NOISE.split_ascii_whitespace().any(|one| one == lower)
         };
         let numeric = last.starts_with(|c: char| c.is_ascii_digit() || c == ':');
-        // `Flash_fwd_kernel_traits`: a bundle of numbers.
+        // `Flash_fwd_kernel_traits` and the like only hold numbers.
         let traits = || last.to_ascii_lowercase().ends_with("traits");
         if !last.is_empty() && !numeric && !found.contains(&last) && !noise() && !traits() {
             found.push(last);

@@ -42,7 +42,7 @@ fn found_in(steps: &[Indexed<'_>], until: usize, at_ns: i64) -> Option<usize> {
     step.contains(at_ns).then_some(*index)
 }
 
-/// The same for many moments. Those of one rank mostly come in order, so the search begins at the last result.
+/// Finds the steps of many moments. Moments of one rank are mostly in order, so the search begins at the last result.
 struct Cursors<'s, 'a> {
     of_rank: FastMap<Option<u32>, (&'s [Indexed<'a>], usize)>,
 }
@@ -74,10 +74,10 @@ impl<'s, 'a> Cursors<'s, 'a> {
 
 /// For each entry the index of its step in [`TraceView::steps`], or `None`; empty if the trace has no steps.
 ///
-/// An entry belongs to the step of its rank in which it began. Work on a device belongs to the step in which the
-/// runtime call that launched it began, even if it runs later; if the trace does not have that call, to the step of
-/// the op that launched it; if it has neither, to the step in which the work began. An op that began before the
-/// first step, or without a start, belongs to none, whatever runs inside it.
+/// An entry belongs to the step of its rank in which it began. Work on a device may run later than its step: it belongs
+/// to the step in which the runtime call that launched it began. If the trace does not have that call, it belongs to
+/// the step of the op that launched it, and otherwise to the step in which the work began. An op that has no start or
+/// began before the first step belongs to no step, even if steps begin while it runs.
 pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
     let steps = compact_steps(trace).into_iter();
     steps
@@ -85,7 +85,7 @@ pub fn step_of_entries<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<usize>> {
         .collect()
 }
 
-/// The same in a quarter of the memory, with [`NONE`] for entries outside of steps.
+/// [`step_of_entries`] in a quarter of the memory, with [`NONE`] for entries outside of steps.
 pub(crate) fn compact_steps<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
     if trace.steps().is_empty() {
         return Vec::new();
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_cursor_finds_the_steps_that_a_search_finds() {
         let mut trace = RecordedExecutionTrace::new();
-        // With a gap, a step inside another, and two that begin at once.
+        // Steps with a gap, a step inside another, and two that begin at the same time.
         for (number, start, end) in [
             (0, 0, 10),
             (1, 10, 30),

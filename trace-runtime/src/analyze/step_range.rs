@@ -90,11 +90,12 @@ impl fmt::Display for StepRange {
 
 /// The part of a trace that belongs to some of its steps.
 ///
-/// Entries are chosen whole, never cut: those that belong to a step in the range, as
-/// [`step_of_entries`] defines it, so device work goes with its launch even if it runs later. An op whose caller is
-/// not chosen becomes a root. Memory events and runtime calls are those during the chosen steps.
+/// Entries are kept whole, never cut. An entry is kept if it belongs to a step in the range, as [`step_of_entries`]
+/// defines it, so device work is kept with its launch even if it runs later. An op whose caller is not kept becomes a
+/// root. Memory events and runtime calls are kept if they are during the steps.
 ///
-/// Fails if the trace has no steps, or none in the range.
+/// # Errors
+/// The trace has no steps, or none in the range.
 pub fn restrict_to_steps(trace: &TraceStore, range: StepRange) -> Result<TraceStore, TraceError> {
     let all = trace.steps();
     let numbers = || all.iter().map(|step| step.number);

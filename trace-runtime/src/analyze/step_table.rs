@@ -13,15 +13,15 @@ use crate::model::json_struct::json_struct;
 use crate::model::{EntryView, TraceView};
 use std::collections::BTreeMap;
 
-/// One step of one rank. Device figures are of the time between the step's start and end.
+/// One step of one rank. Times are in nanoseconds; those of devices count only between the step's start and end.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct StepRow {
     /// The number of the step.
     pub number: u64,
-    /// The rank whose step it is.
+    /// The rank that ran the step.
     pub rank: Option<u32>,
-    /// Its duration, in nanoseconds.
+    /// The duration of the step, in nanoseconds.
     pub length_ns: u64,
     /// The time in which at least one accelerator of the rank was busy; `None` if there are none.
     pub device_busy_ns: Option<u64>,
@@ -29,8 +29,8 @@ pub struct StepRow {
     pub exposed_communication_ns: Option<u64>,
     /// The time in which no accelerator was busy.
     pub device_idle_ns: Option<u64>,
-    /// The part of the idle time in which nothing had been launched: [`IdleClass::NothingLaunched`](super::IdleClass). `None`
-    /// if the trace does not have the launches.
+    /// The part of the idle time in which nothing had been launched: [`IdleClass::NothingLaunched`](super::IdleClass).
+    /// `None` if the trace does not have the launches.
     pub host_bound_ns: Option<u64>,
 }
 
@@ -88,7 +88,7 @@ pub struct StepTable {
     pub mean_ns: u64,
     /// The standard deviation of the lengths (of the population), in nanoseconds.
     pub deviation_ns: u64,
-    /// The slowest step, as an index into `steps`; of equal ones the first. `None` for fewer than two steps.
+    /// The index of the slowest step in `steps`; if several are equal, the first. `None` for fewer than two steps.
     pub slowest: Option<usize>,
     /// The ops that took longer in the slowest step than in the other steps of its rank, largest difference first.
     pub slower_ops: Vec<StepDifference>,

@@ -6,7 +6,7 @@ use crate::model::TraceView;
 
 /// The nesting of entries, and the running times of async ops.
 ///
-/// A report makes one and passes it to every analysis; an analysis that is called directly makes its own.
+/// A report builds one and passes it to every analysis. An analysis that is called directly builds its own.
 #[derive(Debug)]
 pub(crate) struct Structure {
     pub(crate) nesting: Nesting,

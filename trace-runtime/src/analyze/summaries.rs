@@ -4,14 +4,14 @@ use crate::model::json_struct::json_struct;
 
 /// The executions of one op, added up, in microseconds.
 ///
-/// By name alone: all shapes, and host and device together. [`OpRow`](super::OpRow) separates them, in
+/// Grouped by name alone: all shapes together, and host and device together. [`OpRow`](super::OpRow) separates them, in
 /// nanoseconds, with percentiles, FLOPs and device time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpSummary {
     /// Number of executions.
     pub count: usize,
-    /// Time spent in it, in microseconds. Of executions inside each other only the outermost counts; time
-    /// in which an async op was suspended does not count.
+    /// Time spent in it, in microseconds. If executions are inside each other, only the outermost counts. Time in which
+    /// an async op was suspended does not count.
     pub total_duration_us: f64,
     /// The bytes of all its outputs; saturating.
     pub total_memory_bytes: usize,
@@ -51,11 +51,11 @@ pub struct CommunicationBottleneck {
     pub operation: String,
     /// Time spent in it, in microseconds, counted as in [`OpSummary`].
     pub total_duration_us: f64,
-    /// That time as a share of the trace's total.
+    /// `total_duration_us` as a share of the trace's total.
     pub ratio_of_total: f64,
     /// Number of executions.
     pub call_count: usize,
-    /// The part of that time that was not spent in ops inside it, in microseconds.
+    /// The part of `total_duration_us` that was not spent in ops inside this one, in microseconds.
     pub self_duration_us: f64,
 }
 
@@ -64,7 +64,7 @@ json_struct!(CommunicationBottleneck {
     optional: [self_duration_us],
 });
 
-/// Time of each device, and how far the busiest is above the mean.
+/// Time of each device, and how much busier than the mean the busiest is.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadBalanceMetrics {
     /// Number of devices with entries.

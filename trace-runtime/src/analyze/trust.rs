@@ -13,9 +13,9 @@ pub struct UntrustedOp {
     pub operation: String,
     /// Number of executions.
     pub count: usize,
-    /// Its median duration in nanoseconds.
+    /// The median duration in nanoseconds.
     pub p50_ns: u64,
-    /// The cost of recording one op, as a share of the median.
+    /// The cost of recording one op, as a share of `p50_ns`.
     pub overhead_share: f64,
 }
 

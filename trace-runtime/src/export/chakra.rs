@@ -1,8 +1,8 @@
 //! Chakra execution traces, the format of `MLCommons` that simulators of training read.
 //!
 //! A file is a stream of protobuf messages, each after its length: a `GlobalMetadata`, then a `Node` per entry. Field
-//! numbers, attribute names and their types are those of `et_def.proto` and of Chakra's feeder, which follows
-//! `data_deps` alone.
+//! numbers and attribute names are those of `et_def.proto`. Types are those that Chakra's feeder expects; the feeder
+//! uses `data_deps` and ignores `ctrl_deps`.
 
 use super::Exporter;
 use super::protobuf::Message;
@@ -17,9 +17,8 @@ use std::io::{self, BufWriter, Write};
 
 /// Writes a Chakra execution trace: a node for each entry, with the nodes that it depends on.
 ///
-/// Simulators read one file per rank, `job.0.et`, `job.1.et` and so on: use
-/// [`write_ranks`](super::write_ranks), which gives the process groups the same numbers in all files. If there is only one
-/// file, it has the nodes of all ranks.
+/// Simulators read one file per rank, `job.0.et`, `job.1.et` and so on: use [`write_ranks`](super::write_ranks), which
+/// gives the process groups the same numbers in all files. If there is only one file, it has the nodes of all ranks.
 ///
 /// - `data_deps` are the entries that came before: on the same thread or stream, by a launch, by a hand-off to another
 ///   thread, or because the host waited for a device. `ctrl_deps` is the op around the entry.
@@ -27,11 +26,11 @@ use std::io::{self, BufWriter, Write};
 ///   or ranks, because a simulator finds the waiting itself. Durations are whole microseconds whose sum is right to one
 ///   microsecond for each thread; the attribute `duration_ns` is exact. Time between ops is not in the file.
 /// - Collectives, sends and receives are communication nodes. If a device does the work, its entry is the communication
-///   node, and the host op that started it is a computation node. Communication for which Chakra has no type, and messages
-///   whose other rank is not known, are computation nodes too.
+///   node, and the host op that started it is a computation node. Communication for which Chakra has no type, and
+///   messages whose other rank is not known, are computation nodes too.
 /// - Process groups are numbered, as ASTRA-sim requires. A first node lists their ranks, and the metadata their names.
 ///
-/// Needs about 40 bytes per entry beside the causal model.
+/// Needs about 40 bytes per entry in addition to the causal model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChakraTrace;
 
@@ -138,13 +137,13 @@ impl Exporter for Prepared<'_> {
     }
 }
 
-/// The number of an entry's node; 0 is the node of the process groups.
+/// The number of the node of an entry. Node 0 lists the process groups.
 fn id(entry: u32) -> u64 {
     u64::from(entry) + 1
 }
 
 impl Prepared<'_> {
-    /// The process groups, in the form in which torch lists its own: ASTRA-sim reads them from there.
+    /// Writes the process groups in the form that torch uses, because ASTRA-sim reads that form.
     fn groups(&self, node: &mut Message) {
         let groups: Vec<_> = self
             .calls
@@ -191,7 +190,7 @@ impl Prepared<'_> {
             9,
             view.outputs().map(|one| (one.dims, one.dtype.name())),
         );
-        // Chakra knows communication on devices only.
+        // Chakra has types for communication on devices only.
         let on_host = call.is_none() && !is_accelerator(view);
         attribute(node, 10, "is_cpu_op", |value| {
             value.number(27, u64::from(on_host));
@@ -277,7 +276,7 @@ fn comm_type(kind: CollectiveKind) -> u64 {
     }
 }
 
-/// Numbers of type `int64` must not look negative.
+/// Limits a number so that it is not negative in a field of type `int64`.
 fn not_negative(number: u64) -> u64 {
     number.min(i64::MAX as u64)
 }

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// is complete.
 ///
 /// A trace with more events than the viewers of the format open is an error: use [`write_split`] for it.
+///
+/// # Errors
+/// The file cannot be written, or [`TooLarge`](crate::model::TraceErrorKind::TooLarge).
 pub fn write(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
@@ -41,6 +44,9 @@ pub fn check_event_limit(exporter: &dyn Exporter, trace: &dyn TraceView) -> Resu
 /// kept if `fill` fails. Pipes and terminals are written directly.
 ///
 /// Use it for files that are not exports, such as a report.
+///
+/// # Errors
+/// The file cannot be written, or `fill` failed.
 pub fn write_with(
     path: impl AsRef<Path>,
     fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
@@ -57,9 +63,12 @@ pub fn event_count(exporter: &dyn Exporter, trace: &dyn TraceView) -> usize {
 
 /// Writes a trace to as many files as its viewers need, and returns their paths.
 ///
-/// A single file has the given name; several are numbered: `trace.json` becomes `trace.1-of-3.json`. A trace is
-/// cut where no op runs, if there is such a moment nearby. Times stay those of the whole trace, so that the
-/// parts can be compared. An op whose parent is in an earlier file has no parent.
+/// A single file has the given name; several are numbered: `trace.json` becomes `trace.1-of-3.json`. The trace is cut
+/// at a moment when no op runs, if there is one nearby. Times are those of the whole trace, so that the parts can be
+/// compared. An op whose parent is in an earlier file has no parent.
+///
+/// # Errors
+/// A file cannot be written.
 pub fn write_split(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
@@ -88,6 +97,9 @@ pub fn write_split(
 /// Writes one file per rank, as tools for distributed training expect, and returns their paths: `trace.json`
 /// becomes `trace.rank-0.json` and so on. [`ChakraTrace`](super::ChakraTrace) has the names that simulators expect:
 /// `job.0.et`.
+///
+/// # Errors
+/// A file cannot be written, or [`TooLarge`](crate::model::TraceErrorKind::TooLarge) for one of them.
 pub fn write_ranks(
     exporter: &dyn Exporter,
     trace: &dyn TraceView,
@@ -115,11 +127,11 @@ pub fn write_ranks(
     Ok(written)
 }
 
-/// Cuts a trace into ranges of at most `limit` events. Memory events between two entries stay together.
+/// Cuts a trace into ranges of at most `limit` events. Memory events between two entries are in one part.
 fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut memory = trace.memory_events().peekable();
-    // The last entry at whose start no other ran, and the number of events before it in this part.
+    // The last entry at whose start no other entry ran, and the number of events before it in this part.
     let (mut quiet, mut before_quiet) = (0, 0);
     let (mut from, mut events, mut last_end) = (0, 0, i64::MIN);
     for (index, view) in trace.views().enumerate() {
@@ -134,7 +146,7 @@ fn stretches(exporter: &dyn Exporter, trace: &dyn TraceView, limit: usize) -> Ve
         }
         let own = exporter.events_of(trace, &view);
         if events + own > limit && index > from {
-            // A cut through an op is better than many short parts.
+            // Cutting an op in two is better than many short parts.
             let (cut, before_cut) = if quiet > from && before_quiet > limit / 2 {
                 (quiet, before_quiet)
             } else {

@@ -9,9 +9,9 @@ use inferno::{differential, flamegraph};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Drawn for an empty trace, which inferno would reject.
+/// The stacks that are drawn for an empty trace, which inferno would reject.
 const NOTHING: &str = "no ops were recorded 1";
-/// The same for memory.
+/// The stacks that are drawn for a trace without allocations.
 const NO_MEMORY: &str = "no allocations were recorded 1";
 
 /// Start and end of the title of the base frame, which inferno calls `all`.
@@ -98,7 +98,7 @@ impl FlameGraph {
         unit.clone_into(&mut options.count_name);
         // Names are cut at the end.
         options.text_truncate_direction = TextTruncateDirection::Right;
-        // The same trace gives the same picture.
+        // So that the same trace always gives the same picture.
         options.deterministic = true;
         let lines = if stacks.is_empty() { nothing } else { stacks };
         let lines = summable(lines);
@@ -115,7 +115,7 @@ impl FlameGraph {
             .collect();
         let mut svg = Vec::new();
         flamegraph::from_lines(&mut options, spaced.iter().map(AsRef::as_ref), &mut svg)?;
-        // Only the base frame has its share without decimals.
+        // Only the base frame shows its share without decimals.
         let svg = String::from_utf8_lossy(&svg);
         let svg = match svg.find(BASE_END).and_then(|end| svg[..end].rfind(BASE)) {
             Some(at) => format!("{}<title>{base} ({}", &svg[..at], &svg[at + BASE.len()..]),
@@ -126,11 +126,11 @@ impl FlameGraph {
     }
 }
 
-/// The largest sum of the weights of a picture. inferno adds them up in 64 bits, several times over.
+/// The largest sum of the weights of a picture. inferno adds them up several times, in 64 bits.
 const LARGEST_SUM: u128 = 1 << 60;
 
-/// Lines of stacks and weights, divided by one number if their sum would overflow: the durations of a trace from a file
-/// can be anything.
+/// Lines of stacks and weights. If the sum of the weights would overflow, all are divided by the same number: a file
+/// may contain any durations.
 fn summable(lines: &str) -> Cow<'_, str> {
     let weight_of = |line: &str| {
         let (stack, weight) = line.rsplit_once(' ')?;

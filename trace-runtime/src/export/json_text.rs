@@ -19,7 +19,7 @@ pub(super) fn printable<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
 /// nor the text in it has control characters.
 pub(super) fn nested<W: Write, T: Serialize>(out: &mut W, value: &T) -> io::Result<()> {
     let text = serde_json::to_string(value)?;
-    // JSON allows some control characters in strings; an escape means the same.
+    // JSON allows some control characters in strings. They are escaped here too.
     if !text.contains(char::is_control) {
         return string(out, &text);
     }
@@ -57,12 +57,12 @@ pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(picture).collect())
 }
 
-/// A whole number. `write!` would take longer than everything else in an event.
+/// A whole number. `write!` would take longer than the rest of an event.
 pub(super) fn number<W: Write>(out: &mut W, number: u64) -> io::Result<()> {
     out.write_all(itoa::Buffer::new().format(number).as_bytes())
 }
 
-/// Nanoseconds as microseconds with three decimals: exact, where a float would round.
+/// Nanoseconds as microseconds with three decimals: exact, unlike a float, which would round.
 pub(super) fn microseconds<W: Write>(out: &mut W, ns: u64) -> io::Result<()> {
     number(out, ns / 1000)?;
     let digit = |unit| b'0' + (ns / unit % 10) as u8;

@@ -6,7 +6,7 @@ use crate::model::{EntryView, MemoryEvent, TraceView};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// The name of the curve if the allocator was not traced. Without frees it is an upper bound.
+/// The name of the curve if the allocator was not traced. It is an upper bound, because frees are not known.
 pub(super) const OUTPUTS: &str = "output bytes (upper bound of live memory)";
 
 /// A point of a curve.

@@ -14,10 +14,10 @@
 //! | op tables as CSV | [`CsvTable`] | spreadsheets |
 //! | the JSON of this crate | [`TraceJson`] | [`read`](crate::read) |
 //!
-//! [`write_file`] picks the format by the file's ending. Each exporter takes any [`TraceView`] and writes
-//! while it walks the trace. Exports of entries need almost no memory beside the trace; speedscope, which has
-//! one thread after another, needs 4 bytes per entry. Exports of sums over the trace (stacks, pictures, op
-//! tables) need up to 48 bytes per entry.
+//! [`write_file`] picks the format by the file's ending. Each exporter takes any [`TraceView`] and writes while it
+//! reads the trace. Exports of entries need almost no memory in addition to the trace; speedscope needs 4 bytes per
+//! entry, because its files have one thread after another. Exports of sums over the trace (stacks, pictures, op tables)
+//! need up to 48 bytes per entry.
 //!
 //! ```
 //! use trace_runtime::RecordedExecutionTrace;
@@ -79,7 +79,7 @@ use std::io;
 /// `&dyn Exporter` and `Box<dyn Exporter>` are exporters too. To write a file, use [`write_file`] for the
 /// format of the file's ending, or [`write()`] for a given exporter.
 pub trait Exporter {
-    /// Writes the whole trace to `out`. Exporters have their own buffer, so `out` needs none.
+    /// Writes the whole trace to `out`. Exporters buffer their output, so `out` needs no buffer.
     fn export(&self, trace: &dyn TraceView, out: &mut dyn io::Write) -> io::Result<()>;
 
     /// The usual ending of a file of this format, without the first dot: `json`, `svg`.
@@ -101,8 +101,8 @@ pub trait Exporter {
         0
     }
 
-    /// The exporter for parts of `whole`, such as its ranks, if a part needs facts about the whole trace. They are
-    /// gathered once.
+    /// An exporter for parts of `whole`, such as its ranks, if a part needs facts about the whole trace. The
+    /// exporter gathers these facts once.
     fn prepared<'t>(&self, _whole: &'t dyn TraceView) -> Option<Box<dyn Exporter + 't>>
     where
         Self: 't,
@@ -110,7 +110,8 @@ pub trait Exporter {
         None
     }
 
-    /// The part of the file name of one rank before the ending: `rank-3`, unless the readers of the format expect another name.
+    /// The part of the file name of one rank before the ending: `rank-3`, unless the readers of the format expect
+    /// another name.
     fn rank_name(&self, rank: u32) -> String {
         format!("rank-{rank}")
     }

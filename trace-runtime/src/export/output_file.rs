@@ -40,7 +40,7 @@ pub enum FileFormat {
     ParquetShapes,
 }
 
-/// If one ending is the end of another, the longer one comes first.
+/// If one ending is part of another, the longer one comes first.
 const ENDINGS: [(&str, FileFormat); 16] = [
     (".speedscope.json", FileFormat::Speedscope),
     (".chrome.json", FileFormat::Chrome),
@@ -112,7 +112,7 @@ impl FileFormat {
         found.map(|&(_, format)| format).ok_or_else(|| {
             let known = ENDINGS.map(|(ending, _)| format!("`{ending}`")).join(", ");
             unknown_format(format!(
-                "the ending of the file name is not that of a format; use one of {known}, \
+                "the ending of the file name does not name a format; use one of {known}, \
                  and `.gz` after it to compress"
             ))
             .in_file(path)
@@ -156,7 +156,7 @@ impl FileFormat {
 /// A file to write a trace to, checked before there is a trace: its ending names a format that this build
 /// can write, and its directory exists.
 ///
-/// Make one at the start of a long run, so that a mistake in the path is found then and not at the end.
+/// Make one at the start of a long run, so that a mistake in the path is found at the start and not at the end.
 /// [`write_file`] makes one and writes at once.
 ///
 /// ```
@@ -205,11 +205,11 @@ impl OutputFile {
         Ok(file)
     }
 
-    /// Writes the trace. The file is written under another name beside its own and renamed when it is
-    /// complete, so an old file is never left half overwritten.
+    /// Writes the trace. The file is written under another name in the same folder, and renamed when it is complete. So
+    /// an old file is never partly overwritten.
     ///
-    /// The whole trace is written, even if it has more events than the viewers of the format open: a trace
-    /// that is too long for a viewer is better than none. [`write`](super::write()) returns an error instead.
+    /// The whole trace is written, even if it has more events than the viewers of the format open: such a file is
+    /// better than none. [`write`](super::write()) returns an error instead.
     ///
     /// # Errors
     /// [`Write`](TraceErrorKind::Write).
@@ -218,9 +218,9 @@ impl OutputFile {
         write_whole(&self.path, |file| exporter.export(trace, file))
     }
 
-    /// Writes the trace as [`write`](Self::write) does, unless another process has written the file since it had the
-    /// identity `before`. Then the file's name gets `rank-3` or `pid-1234` before its ending, and a number if that
-    /// name is taken too. Returns the path that was written.
+    /// Writes the trace as [`write`](Self::write) does. But if another process has written the file since it had the
+    /// identity `before`, the name gets `rank-3` or `pid-1234` before its ending, and a number if that name is taken
+    /// too. Returns the path that was written.
     pub(crate) fn write_unless_taken(
         &self,
         trace: &dyn TraceView,
@@ -265,8 +265,8 @@ impl OutputFile {
 }
 
 /// Writes a trace to a file in the format of its ending: `.json`, `.chrome.json`, `.pftrace`, `.et`, `.collapsed`,
-/// `.speedscope.json`, `.csv`, `.pickle`, `.svg`, `.html`, `.parquet`, and others in [`FileFormat::endings`]; compressed if `.gz`
-/// follows, with the feature `gzip`.
+/// `.speedscope.json`, `.csv`, `.pickle`, `.svg`, `.html`, `.parquet`, and others in [`FileFormat::endings`];
+/// compressed if `.gz` follows, with the feature `gzip`.
 ///
 /// See [`OutputFile`] for the guarantees and errors, and to check the path in advance.
 pub fn write_file(trace: &dyn TraceView, path: impl Into<PathBuf>) -> Result<(), TraceError> {

@@ -6,13 +6,13 @@ use crate::model::{EntryView, Launch, MemoryEvent, RuntimeCall, TraceStep, Trace
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
-/// A range of the entries of a trace, one rank, or some steps. Steps, parents and times are those of the whole trace, so
-/// that parts can be compared.
+/// A range of the entries of a trace, one rank, or some steps. Steps, parents and times are those of the whole trace,
+/// so that parts can be compared.
 pub(super) struct TracePart<'a> {
     trace: &'a dyn TraceView,
     picked: Picked,
     rest: Rest<'a>,
-    /// The numbers of its runtime calls in the whole, in ascending order.
+    /// The numbers that its runtime calls have in the whole trace, in ascending order.
     calls: Vec<u32>,
     steps: Vec<TraceStep>,
 }
@@ -22,7 +22,7 @@ pub(super) struct TracePart<'a> {
 enum Rest<'a> {
     Time(Range<i64>),
     Rank(Option<u32>),
-    /// The numbers of the chosen steps. Each rank runs them at its own time.
+    /// The numbers of the chosen steps. Each rank runs a step at a different time.
     #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "made for a page"))]
     Steps(RangeInclusive<u64>, StepsByRank<'a>, &'a [TraceStep]),
 }
@@ -45,7 +45,7 @@ impl Rest<'_> {
         }
     }
 
-    /// A step that a cut goes through is in both parts.
+    /// True if a step is in this part. A step that a cut divides is in both parts.
     fn has_step(&self, step: &TraceStep) -> bool {
         match self {
             Rest::Time(time) => {
@@ -75,7 +75,7 @@ impl<'a> TracePart<'a> {
         }
     }
 
-    /// The number of a call in this part, from its number in the whole.
+    /// The number of a call in this part, for its number in the whole trace.
     fn call(&self, number: usize) -> Option<usize> {
         self.calls.binary_search(&u32::try_from(number).ok()?).ok()
     }

@@ -119,7 +119,8 @@ impl<'a, W: Write> File<'a, W> {
             let (mut events, mut end) = (0, 0);
             for step in steps {
                 let start = timeline.since_origin(step.start_ns);
-                // A part that overlaps the step before is cut off, because the events of a profile are in order.
+                // If a step overlaps the one before it, that part is cut off, because the events of a profile must be
+                // in order.
                 let span = [start.max(end), (start + step.length_ns()).max(end)];
                 let name = format!("{}{}", text(STEP_PREFIX), step.number);
                 let frame = self.frames.number(Cow::Owned(name));
@@ -165,7 +166,7 @@ impl<'a, W: Write> File<'a, W> {
     }
 }
 
-/// One track of a thread. The first is written at once; the others are held until it is complete.
+/// One lane of a thread. The first one is written at once; the others are stored until the thread is complete.
 #[derive(Debug)]
 struct Lane {
     name: String,

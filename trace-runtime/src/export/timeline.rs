@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 /// The facts about a whole trace that are needed before its first entry is written.
 ///
-/// Needs memory only for unusual cases: entries that are not in order of their starts, and parents that handed
-/// work to another thread.
+/// Only unusual cases need memory: entries that are not in the order of their starts, and parents that handed work to
+/// another thread.
 pub(super) struct Timeline<'a> {
     trace: &'a dyn TraceView,
     order: Option<Vec<u32>>,
@@ -59,7 +59,7 @@ impl<'a> Timeline<'a> {
         timeline
     }
 
-    /// The name of a row of a thread; rows after the first have the entries that overlap.
+    /// The name of a row of a thread. Further rows have the entries that overlap.
     pub(super) fn row_name(&self, view: &EntryView<'_>, lane: u32) -> String {
         let label = self.labels.get(&(view.rank(), view.thread()));
         let mut label = label.cloned().unwrap_or_default();
@@ -140,7 +140,7 @@ impl<'a> Timeline<'a> {
     }
 
     fn sort(&mut self) {
-        // An entry without a start stays after the one before it.
+        // An entry without a start is placed after the one before it.
         let mut last = i64::MIN;
         let starts: Vec<i64> = self
             .trace
@@ -156,8 +156,8 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// Limits a time to 73 years from the beginning of the trace. A start beyond that is an error of the recorder,
-/// and would overflow readers that count nanoseconds in 64 bits.
+/// Limits a time to 73 years from the beginning of the trace. A start beyond that is an error of the recorder, and
+/// would overflow in readers that count nanoseconds in 64 bits.
 fn on_the_clock(at_ns: i64) -> i64 {
     const FURTHEST_NS: i64 = 1 << 61;
     at_ns.clamp(-FURTHEST_NS, FURTHEST_NS)

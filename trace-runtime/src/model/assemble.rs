@@ -75,7 +75,7 @@ pub(crate) fn entries_of(
 ) -> Vec<RecordedTraceEntry> {
     let uid = rows.uid;
     let mut store = TraceStore {
-        // Taken out of the interner for this call; nothing below can fail before they are put back.
+        // Moved out of the interner for this call, and back at the end. Nothing in between can fail.
         strings: std::mem::take(&mut interner.strings),
         signatures: std::mem::take(&mut interner.signatures),
         words: std::mem::take(&mut interner.words),
@@ -184,7 +184,7 @@ fn one_thread(store: &mut TraceStore, run: Run, (uid, extras): (u32, Vec<RawExtr
     }
 }
 
-/// For each step of a thread, its step in the trace; [`NO_PARENT`] if its row is missing.
+/// For each `step` of a thread, the `step` in the trace; [`NO_PARENT`] if the row is missing.
 fn number_gaps(keys: &[u32]) -> Vec<u32> {
     let mut next = 0;
     keys.iter()
@@ -293,8 +293,8 @@ fn start_of(store: &TraceStore, key: u32) -> u64 {
     row.map_or(0, |row| row.start)
 }
 
-/// Numbers the rows of tasks. Returns the step in the trace by the thread and step on which a task ended:
-/// its extras have those.
+/// Numbers the rows of tasks. Returns a map from the thread and `step` at which a task ended to its `step` in the
+/// trace: the extras of a task have the former.
 fn renumber_tasks(store: &TraceStore, tasks: &Run, steps: &[u32]) -> HashMap<(u32, u32), u32> {
     let mut numbered = HashMap::new();
     for (&key, &step) in tasks.keys.iter().zip(steps) {

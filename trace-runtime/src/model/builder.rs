@@ -41,7 +41,7 @@ pub struct TraceStoreBuilder {
     pub(super) threads: Vec<Thread>,
     thread_ids: HashMap<(Option<u64>, Option<u32>), u32>,
     pub(super) chunks: Vec<StoredChunk>,
-    /// The threads of the rows of the last chunk, which has them when it is full.
+    /// The threads of the rows in the last chunk. They are moved to the chunk when it is full.
     last_threads: Vec<u32>,
     pub(super) order: RowOrder,
     pub(super) extras: HashMap<u32, Extra, FastHash>,
@@ -81,7 +81,7 @@ impl Default for TraceStoreBuilder {
     }
 }
 
-/// Number of rows that the first chunk begins with. It grows until it has as many as all others.
+/// Number of rows of the first chunk at first. It grows up to the size of the other chunks.
 const FIRST_ROWS: usize = 16;
 
 impl TraceStoreBuilder {
@@ -124,7 +124,8 @@ impl TraceStoreBuilder {
 
     /// Appends an entry and returns its index, which is its step.
     ///
-    /// Fails only if the trace has more than 4 billion entries or 16 million distinct signatures.
+    /// # Errors
+    /// The trace has more than 4 billion entries, or 16 million distinct signatures.
     pub fn push(&mut self, entry: &NewEntry<'_>) -> Result<usize, TraceError> {
         let signature = self.signature_id(entry)?;
         let mut extra = Extra {
@@ -255,15 +256,15 @@ impl TraceStoreBuilder {
         }
         self.last_threads.push(thread.0);
         self.order.push(index as u32);
-        // A row with metadata alone is marked as well.
+        // A row that only has metadata is marked too.
         if row.extra && extra != Extra::default() {
             self.extras.insert(index as u32, extra);
         }
         Ok(index)
     }
 
-    /// Enlarges the first chunk, or begins another one. Rows of all threads are next to each other, in the order in which
-    /// they are pushed: reading the 64 threads of a large job from chunks of each thread took twice as long.
+    /// Enlarges the first chunk, or begins another one. Rows of all threads are stored next to each other, in the order
+    /// in which they are pushed: reading a large job of 64 threads from chunks per thread took twice as long.
     fn make_room(&mut self) -> Result<(), TraceError> {
         let rows = match self.chunks.pop_if(|last| last.rows.capacity() < MAX_ROWS) {
             Some(small) => {
@@ -291,7 +292,7 @@ impl TraceStoreBuilder {
         Ok(())
     }
 
-    /// Gives the last chunk the threads of its rows.
+    /// Moves the threads of its rows to the last chunk.
     fn close_chunk(&mut self) {
         if let Some(last) = self.chunks.last_mut() {
             last.threads = ChunkThreads::of_rows(&self.last_threads);
@@ -389,7 +390,7 @@ pub(super) fn ticks(start_ns: Option<i64>) -> u64 {
     })
 }
 
-/// A step as a row stores it; a step that does not fit goes to the extra.
+/// A step in the form in which a row stores it. A step that does not fit is stored in the extra.
 pub(super) fn row_step(step: Option<usize>, extra: &mut Option<usize>) -> u32 {
     match step.map(u32::try_from) {
         Some(Ok(step)) if step != NO_PARENT => step,

@@ -12,7 +12,7 @@ use super::wire::metadata::{MEMORY_EVENTS, RUNTIME_CALLS};
 use super::{RecordedExecutionTrace, RecordedTraceEntry, TraceStore};
 use std::collections::HashMap;
 
-/// Fails only above 4 billion entries or 16 million distinct signatures.
+/// Fails only if there are more than 4 billion entries or 16 million distinct signatures.
 impl TryFrom<&RecordedExecutionTrace> for TraceStore {
     type Error = TraceError;
 
@@ -99,7 +99,7 @@ impl From<&TraceStore> for RecordedExecutionTrace {
     }
 }
 
-/// Nearly all of the time goes to allocations, so the entries of a long trace are made on several cores.
+/// Nearly all of the time is spent on allocations, so the entries of a long trace are made on several cores.
 fn entries(store: &TraceStore) -> Vec<RecordedTraceEntry> {
     const WORTH_A_THREAD: usize = 1 << 15;
     let mut copies = Copies::default();

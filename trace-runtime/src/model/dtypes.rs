@@ -18,7 +18,8 @@ use std::ops::{Deref, DerefMut};
 #[derive(Clone)]
 pub struct DTypes(Held);
 
-/// Most entries have one to three tensors; an allocation would be most of the cost of an entry.
+/// Most entries have one to three tensors, so a short list is stored without an allocation, which would be most of the
+/// cost of an entry.
 #[derive(Clone)]
 enum Held {
     Few(u8, [DType; FEW]),

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// One execution of an op.
 ///
-/// An entry also has the fields of its [`EntryDetails`]: `entry.thread`, `entry.kind`, `entry.meta`, and so on. They are
-/// stored in one shared allocation, because a long recording has many entries and most of them share these facts.
+/// An entry also has the fields of its [`EntryDetails`]: `entry.thread`, `entry.kind`, `entry.meta`, and so on. They
+/// are stored in one shared allocation, because a long recording has many entries and most of them share these facts.
 ///
 /// The first eight fields are always written to JSON. All others are written only if they differ from their
 /// default, and are optional when read.
@@ -27,7 +27,7 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct RecordedTraceEntry {
-    /// The op's number in the order in which ops began.
+    /// The op's number in the order in which ops began. Not related to a [`TraceStep`](crate::model::TraceStep).
     pub step: usize,
     /// The op's name.
     pub operation: String,
@@ -44,7 +44,7 @@ pub struct RecordedTraceEntry {
     /// The bytes of all outputs; 8 per element if the dtype is unknown.
     pub memory_bytes: usize,
 
-    /// The step of its parent: the op that called it, or that handed it to another thread.
+    /// The `step` of its parent: the op that called it, or that handed it to another thread.
     pub parent: Option<usize>,
     /// The start, in microseconds since the trace began. [`start_us()`](Self::start_us) and
     /// [`set_start_us`](Self::set_start_us) read and write it as an `Option`.
@@ -86,7 +86,7 @@ json_struct!(RecordedTraceEntry {
 });
 
 impl RecordedTraceEntry {
-    /// An entry with a step and a name; everything else is unknown.
+    /// An entry with a number and a name; everything else is unknown.
     pub fn new(step: usize, operation: impl Into<String>) -> Self {
         RecordedTraceEntry {
             step,
@@ -145,7 +145,7 @@ impl RecordedTraceEntry {
         self
     }
 
-    /// Sets the step of its parent.
+    /// Sets the `step` of its parent.
     #[must_use]
     pub fn with_parent(mut self, step: usize) -> Self {
         self.parent = Some(step);
@@ -204,7 +204,7 @@ impl Deref for RecordedTraceEntry {
     }
 }
 
-/// Copies details that are shared with other entries.
+/// Copies the details first if they are shared with other entries.
 impl DerefMut for RecordedTraceEntry {
     fn deref_mut(&mut self) -> &mut EntryDetails {
         Arc::make_mut(self.details.get_or_insert_default())

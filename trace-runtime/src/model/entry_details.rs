@@ -3,7 +3,7 @@
 use super::{DTypes, OpKind, Outcome, Pause};
 use std::collections::BTreeMap;
 
-/// The facts of a [`RecordedTraceEntry`](super::RecordedTraceEntry) beside its first nine fields.
+/// The facts of a [`RecordedTraceEntry`](super::RecordedTraceEntry) that are not among its first nine fields.
 ///
 /// They are read and written as fields of the entry itself: `entry.thread`, `entry.kind = Some(…)`. Entries of a
 /// finished recording share one copy per op, shape and thread; writing to one of them makes a copy first.

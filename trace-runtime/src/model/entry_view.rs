@@ -104,7 +104,8 @@ impl<'a> EntryView<'a> {
     pub fn duration_ns(&self) -> u64 {
         match self.0 {
             Held::Owned(entry) => match entry.start_us() {
-                // From the rounded ends, so that rounding never moves a child's end past its parent's.
+                // The difference of the rounded ends, so that rounding never moves the end of a child past that of its
+                // parent.
                 Some(start) => ns(start + entry.duration_us)
                     .saturating_sub(ns(start))
                     .max(0) as u64,
@@ -135,7 +136,8 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// The times at which it did not work: see [`Pause`]. In an entry that was built by hand, a pause may end after the entry.
+    /// The times at which it did not work: see [`Pause`]. In an entry that was built by hand, a pause may end after the
+    /// entry.
     pub fn pauses(&self) -> &'a [Pause] {
         match self.0 {
             Held::Owned(entry) => &entry.pauses,
@@ -170,7 +172,7 @@ impl<'a> EntryView<'a> {
         }
     }
 
-    /// The step of the op that called it.
+    /// The [`step`](Self::step) of its parent: the op that called it, or that handed it to another thread.
     #[inline]
     pub fn parent(&self) -> Option<usize> {
         match self.0 {
@@ -191,7 +193,7 @@ impl<'a> EntryView<'a> {
     pub fn outputs(&self) -> Tensors<'a> {
         match self.0 {
             Held::Owned(entry) => {
-                // A scalar has one element; no output at all has none.
+                // A scalar has one element. If there are no elements, there is no output.
                 let none = entry.output_shape.is_empty() && entry.output_elements == 0;
                 let first = (!none).then_some(entry.output_shape.as_slice());
                 Tensors::owned(first, &entry.more_outputs, &entry.output_dtypes)

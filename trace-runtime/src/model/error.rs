@@ -96,8 +96,8 @@ impl TraceError {
         }
     }
 
-    /// An error of this kind with this message, for programs that read or write traces
-    /// themselves. The message is lower-case: the fact, then the way out.
+    /// An error of this kind with this message, for programs that read or write traces themselves. The message is
+    /// lower-case: first the fact, then what to do.
     pub fn new(kind: TraceErrorKind, message: impl Into<String>) -> TraceError {
         TraceError {
             path: None,
@@ -105,7 +105,7 @@ impl TraceError {
         }
     }
 
-    /// Content that is not a trace; `message` names what it is and what was expected.
+    /// Content that is not a trace; `message` names the content and what was expected.
     pub(crate) fn not_a_trace(message: impl Into<String>) -> TraceError {
         TraceError::new(TraceErrorKind::NotATrace, message)
     }
@@ -141,7 +141,7 @@ impl TraceError {
                 column,
                 truncated: true,
                 message: format!(
-                    "the trace ends too early, perhaps its writer was cut off: expected {expected}"
+                    "the trace ends too early, perhaps its writer was interrupted: expected {expected}"
                 ),
             },
         }
@@ -197,7 +197,7 @@ impl fmt::Display for TraceError {
             Cause::Json(error) if error.is_eof() => {
                 write!(
                     f,
-                    "the trace ends too early, perhaps its writer was cut off: {error}"
+                    "the trace ends too early, perhaps its writer was interrupted: {error}"
                 )
             }
             Cause::Json(error) => write!(f, "not a trace: {error}"),

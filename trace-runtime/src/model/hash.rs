@@ -9,8 +9,8 @@ pub(crate) type FastMap<K, V> = HashMap<K, V, FastHash>;
 /// A set with a fast hash.
 pub(crate) type FastSet<K> = HashSet<K, FastHash>;
 
-/// Hashes sixteen bytes per round. The seeds are random per map, so that a file cannot be made with
-/// names that collide.
+/// Hashes sixteen bytes per round. The seeds are random for each map, so that names in a file cannot be chosen to
+/// collide.
 #[derive(Debug, Clone)]
 pub(crate) struct FastHash {
     seeds: [u64; 2],
@@ -55,8 +55,8 @@ impl FastHasher {
 }
 
 impl Hasher for FastHasher {
-    /// The last words overlap the ones before them, so that no bytes have to be copied: the length of a text is
-    /// hashed too, by its caller.
+    /// The last word may overlap the one before it, so that no bytes have to be copied. This is correct because the
+    /// caller also hashes the length of a text.
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let word = |word: &[u8; 8]| u64::from_le_bytes(*word);

@@ -70,7 +70,7 @@ macro_rules! json_struct {
                                 }
                             }
                         }
-                        // Assigned one by one: fields of some structs are reached through `DerefMut`.
+                        // Assigned one by one, because fields of some structs are accessed through `DerefMut`.
                         let mut whole = <$type>::default();
                         $(whole.$req = match $req {
                             Some(value) => value,
@@ -111,13 +111,13 @@ pub(crate) struct Wire<'a, T>(pub(crate) &'a T);
 /// A field being read.
 pub(crate) struct Read<T>(pub(crate) T);
 
-/// The form of a field in JSON. Differs from serde only for floats: JSON has no NaN and no
-/// infinity, so those are written as the strings `"NaN"`, `"inf"` and `"-inf"`.
+/// The form of a field in JSON. It differs from serde's only for floats: JSON has no NaN and no infinity, so these are
+/// written as the strings `"NaN"`, `"inf"` and `"-inf"`.
 pub(crate) trait OnWire: Sized {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 
-    /// The value of a required key that is missing, if there is one.
+    /// The value that replaces a missing required key, if there is one.
     fn absent() -> Option<Self> {
         None
     }
@@ -267,7 +267,7 @@ impl<A: OnWire, B: OnWire> OnWire for (A, B) {
     }
 }
 
-/// Written in the order of the keys: the same trace gives the same bytes.
+/// Written in the order of the keys, so that the same trace gives the same bytes.
 impl OnWire for HashMap<String, String> {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sorted: BTreeMap<_, _> = self.iter().collect();

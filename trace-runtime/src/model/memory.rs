@@ -22,7 +22,7 @@ pub struct MemoryEvent<'a> {
     pub device_id: &'a str,
     /// The rank it happened on.
     pub rank: Option<u32>,
-    /// The step of the innermost op that was running on the same thread.
+    /// The `step` of the innermost op that was running on the same thread.
     pub during: Option<usize>,
     /// Address of the block, which pairs a free with its allocation.
     pub address: Option<u64>,
@@ -34,7 +34,8 @@ pub struct MemoryEvent<'a> {
 }
 
 impl<'a> MemoryEvent<'a> {
-    /// An allocation of `bytes` bytes, or a free if they are below zero. The other fields are `None`; set those that are known.
+    /// An allocation of `bytes` bytes, or a free if they are below zero. The other fields are `None`; set those that
+    /// are known.
     pub fn new(at_ns: i64, bytes: i64, device_id: &'a str) -> MemoryEvent<'a> {
         MemoryEvent {
             at_ns,
@@ -55,7 +56,7 @@ impl<'a> MemoryEvent<'a> {
         self
     }
 
-    /// Sets the step of the innermost op that was running on the same thread.
+    /// Sets the `step` of the innermost op that was running on the same thread.
     #[must_use]
     pub fn with_during(mut self, during: impl Into<Option<usize>>) -> Self {
         self.during = during.into();
@@ -114,7 +115,7 @@ impl<T: TraceView + ?Sized> fmt::Display for EventLines<'_, T> {
                     None => f.write_str(" -")?,
                 }
             }
-            // Last, because the name of a device may contain spaces.
+            // The device is last, because its name may contain spaces.
             writeln!(f, " {}", event.device_id.replace(['\n', '\r'], " "))?;
         }
         Ok(())

@@ -6,8 +6,8 @@ use super::wire::metadata::{MEMORY_CONTEXTS, of_rank};
 
 /// The heap memory of one op with its inputs, inside the ops around it.
 ///
-/// A program with the global allocator `TracedAlloc` records these; [`memory_contexts`] returns them. Memory is charged to
-/// the innermost op of the thread that allocates it. [`MemoryEvent::context`](super::MemoryEvent) refers to them by
+/// A program with the global allocator `TracedAlloc` records these; [`memory_contexts`] returns them. Memory is charged
+/// to the innermost op of the thread that allocates it. [`MemoryEvent::context`](super::MemoryEvent) refers to them by
 /// their position.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -24,19 +24,19 @@ pub struct MemoryContext {
     pub parent: Option<usize>,
     /// Bytes allocated while the op was innermost.
     pub allocated_bytes: u64,
-    /// The number of those allocations. A reallocation counts as a free and an allocation.
+    /// The number of allocations in `allocated_bytes`. A reallocation counts as a free and an allocation.
     pub allocations: u64,
-    /// Bytes of those that were freed before the recording ended, anywhere.
+    /// The part of `allocated_bytes` that was freed before the recording ended, in any op.
     pub freed_bytes: u64,
-    /// The number of those frees.
+    /// The number of frees in `freed_bytes`.
     pub frees: u64,
     /// Executions of the op that ended and in which memory was allocated or freed.
     pub calls: u64,
-    /// Bytes allocated inside those executions on their thread, by ops inside too.
+    /// Bytes allocated inside the executions in `calls` on their thread, also by ops inside them.
     pub inside_bytes: u64,
-    /// The number of those allocations.
+    /// The number of allocations in `inside_bytes`.
     pub inside_allocations: u64,
-    /// Bytes of those that were freed before the execution ended.
+    /// The part of `inside_bytes` that was freed before the execution ended.
     pub temporary_bytes: u64,
     /// The largest increase of a thread's memory during one execution.
     pub peak_bytes: u64,

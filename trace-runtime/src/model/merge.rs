@@ -12,12 +12,12 @@ use super::wire::metadata::{MERGE_CLOCK, START_UNIX_NS, counts_missing, of_rank}
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
-/// If wall clocks differ by more, the traces are not of one run, or the clocks are wrong.
+/// If wall clocks differ by more, the traces are from different runs or the clocks are wrong.
 const FURTHEST_APART_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// The conversion of the clocks of all ranks to one clock.
 #[derive(Debug)]
-pub(crate) struct LineUp {
+pub(crate) struct ClockAlignment {
     /// The conversion for each trace.
     pub(crate) clocks: Vec<ClockMap>,
     /// The method by which it was found, for the metadata.
@@ -40,7 +40,7 @@ pub(crate) struct ClockMap {
 }
 
 impl ClockMap {
-    /// A clock that differs by an offset alone.
+    /// The conversion of a clock that differs only by an offset.
     pub(crate) fn offset(offset_ns: i64) -> ClockMap {
         ClockMap {
             offset_ns,
@@ -48,7 +48,7 @@ impl ClockMap {
         }
     }
 
-    /// The common time of a time of the trace. Keeps the order of times.
+    /// Converts a time of the trace to the common clock. The order of times is kept.
     pub(crate) fn at(&self, ns: i64) -> i64 {
         let shifted = ns.saturating_add(self.offset_ns);
         if self.drift == 0.0 {
@@ -60,9 +60,12 @@ impl ClockMap {
 }
 
 /// One trace of several ranks, with the given clocks.
-pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceStore, TraceError> {
+pub(crate) fn merged(
+    traces: &[TraceStore],
+    alignment: &ClockAlignment,
+) -> Result<TraceStore, TraceError> {
     let ranks = ranks_of(traces)?;
-    let clocks = &line_up.clocks;
+    let clocks = &alignment.clocks;
     let mut builder = TraceStoreBuilder::new();
     let mut total = 0.0;
     for (trace, rank) in traces.iter().zip(&ranks) {
@@ -86,11 +89,11 @@ pub(crate) fn merged(traces: &[TraceStore], line_up: &LineUp) -> Result<TraceSto
         }
     }
     builder.metadata = merged_facts(traces, &ranks);
-    builder.metadata(MERGE_CLOCK, &*line_up.how);
-    if let Some(start) = line_up.start_unix_ns {
+    builder.metadata(MERGE_CLOCK, &*alignment.how);
+    if let Some(start) = alignment.start_unix_ns {
         builder.metadata(START_UNIX_NS, start.to_string());
     }
-    for (index, facts) in line_up.facts.iter().enumerate() {
+    for (index, facts) in alignment.facts.iter().enumerate() {
         let rank = rank_of_trace(traces, &ranks, index);
         for (key, value) in facts {
             builder.metadata(of_rank(rank, key), value);
@@ -163,9 +166,9 @@ fn start_of(traces: &[TraceStore]) -> Option<(i64, Vec<i64>)> {
 }
 
 /// Aligns traces by the wall clock, if all have it and they differ by at most a day.
-pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<LineUp> {
+pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<ClockAlignment> {
     let (first, starts) = start_of(traces)?;
-    Some(LineUp {
+    Some(ClockAlignment {
         clocks: starts
             .iter()
             .map(|start| ClockMap::offset(start - first))
@@ -176,7 +179,7 @@ pub(crate) fn by_wall_clock(traces: &[TraceStore]) -> Option<LineUp> {
     })
 }
 
-/// Pushes all entries in the order they began, and returns the new step of each trace's entries.
+/// Pushes all entries in the order they began, and returns the new `step` of each trace's entries.
 fn push_entries(
     builder: &mut TraceStoreBuilder,
     traces: &[TraceStore],
@@ -189,7 +192,7 @@ fn push_entries(
         .zip(clocks)
         .map(|((trace, rank), clock)| Source::new(builder, trace, *rank, *clock))
         .collect();
-    // Each trace is in the order of its starts. Of equal starts the first trace comes first.
+    // Each trace is sorted by start. For equal starts, the first trace comes first.
     let mut next: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::with_capacity(traces.len());
     for (index, source) in sources.iter_mut().enumerate() {
         next.extend(source.next_start().map(|start| Reverse((start, index))));
@@ -359,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_lined_up_by_the_wall_clock() {
+    fn ranks_are_aligned_by_the_wall_clock() {
         let a = rank(Some(4), Some("1000000000000000010"), &[("a", 3)]);
         let b = rank(Some(2), Some("1000000000000000000"), &[("b", 20)]);
         let both = TraceStore::merge(&[a, b]).unwrap();

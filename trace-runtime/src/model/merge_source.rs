@@ -42,7 +42,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The start of its next entry. An entry without a start stays after the one before it.
+    /// The start of its next entry. An entry without a start is placed after the one before it.
     pub(super) fn next_start(&mut self) -> Option<i64> {
         let entry = self.steps.len();
         if entry >= self.trace.len() {

@@ -1,4 +1,4 @@
-//! The values of `meta(…)`: a view of those of one entry, and a table for those of a store.
+//! The values of `meta(…)`: a view of the values of one entry, and a table for the values of a store.
 
 use super::hash::FastMap;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl<'a> Meta<'a> {
     pub fn get(&self, key: &str) -> Option<&'a str> {
         match self.0 {
             Values::Map(map) => map.get(key).map(String::as_str),
-            // An entry has a few of them.
+            // An entry has only a few keys.
             Values::Table(..) => self.iter().find(|pair| pair.0 == key).map(|pair| pair.1),
         }
     }
@@ -137,16 +137,16 @@ impl<'a> Iterator for MetaIter<'a> {
     }
 }
 
-/// The values of `meta(…)` of the entries of a store. Each text is kept once: the communication of a job repeats its
-/// keys, groups and numbers on every rank.
+/// The values of `meta(…)` of the entries of a store. Each text is kept once, because the communication of a job has
+/// the same keys, groups and numbers on every rank.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MetaTable {
     texts: Vec<Arc<str>>,
-    /// Empty in a finished store, to which nothing is added.
+    /// Empty once the store is finished, because nothing is added to it.
     numbers: FastMap<Arc<str>, u32>,
-    /// Distinct lists of keys and values: the ranks of a collective call have the same one.
+    /// Distinct lists of keys and values: the ranks of a collective call share one list.
     lists: Vec<Arc<[(u32, u32)]>>,
-    /// Empty in a finished store.
+    /// Empty once the store is finished.
     list_numbers: FastMap<Arc<[(u32, u32)]>, u32>,
     /// The number of each entry's list.
     of_entry: FastMap<u32, u32>,

@@ -1,8 +1,8 @@
-//! The data model of a trace. Depends on `trace_core`, and on nothing else in the crate.
+//! The data of a trace: entries, their tensors, steps, memory events and runtime calls.
 //!
 //! There are two storages: [`RecordedExecutionTrace`], with owned entries to build and serialise, and
 //! [`TraceStore`], which is compact. Both return the same [`EntryView`], and everything that reads a trace
-//! takes any [`TraceView`].
+//! takes any [`TraceView`]. This module depends on `trace_core`, and on nothing else in the crate.
 
 pub(crate) mod assemble;
 mod builder;

@@ -13,7 +13,7 @@ use std::fmt;
 /// assert_eq!(start.get(), Some(2.5));
 /// assert_eq!(OptionalUs::default(), None);
 /// ```
-// `None` is one NaN that no arithmetic returns. A time that is any other NaN becomes the usual NaN.
+// `None` is one particular NaN, which no arithmetic returns. If a time is another NaN, it becomes the usual NaN.
 #[derive(Clone, Copy)]
 pub struct OptionalUs(f64);
 

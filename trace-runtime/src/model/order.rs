@@ -1,4 +1,4 @@
-//! Total orders for numbers that may be NaN, and the few largest of many.
+//! Total orders for numbers that may be NaN, and a selection of the largest items.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -11,12 +11,13 @@ pub(crate) fn descending(a: f64, b: f64) -> Ordering {
     }
 }
 
-/// The `n` items with the largest keys, largest first; equal ones stay in their order. Holds `n` items at a time.
+/// The `n` items with the largest keys, largest first; items with equal keys keep their order. Holds `n` items at a
+/// time.
 pub(crate) fn top_by<T>(items: impl Iterator<Item = (f64, T)>, n: usize) -> Vec<T> {
     if n == 0 {
         return Vec::new();
     }
-    // The top of the heap is the smallest one that is kept.
+    // The item on top of the heap is the smallest of those that are kept.
     let mut kept: BinaryHeap<Ranked<T>> = BinaryHeap::new();
     for (index, (key, item)) in items.enumerate() {
         let ranked = Ranked {

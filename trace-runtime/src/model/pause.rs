@@ -17,7 +17,7 @@ pub struct Pause {
     pub kind: PauseKind,
     /// The start, in nanoseconds since the entry began.
     pub start_ns: u64,
-    /// Its length, in nanoseconds.
+    /// The length, in nanoseconds.
     pub length_ns: u64,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn pauses_text(pauses: &[Pause]) -> String {
     each.join(", ")
 }
 
-/// The pauses in a text that [`pauses_text`] wrote. Those that this version does not know are left out.
+/// The pauses in a text that [`pauses_text`] wrote. Kinds of pauses that this version does not know are left out.
 pub(crate) fn pauses_in(text: &str) -> Vec<Pause> {
     text.split(", ")
         .filter_map(|one| one.parse().ok())

@@ -6,7 +6,8 @@ use std::sync::Arc;
 /// The keys of the rows of a store, in the order in which ops began.
 #[derive(Debug, Clone)]
 pub(super) enum RowOrder {
-    /// Rows are stored in that order, in chunks that are full except for the last one. The number of rows.
+    /// Rows are stored in the order in which ops began, in chunks that are full except for the last one. The value is
+    /// the number of rows.
     AsStored(u32),
     /// The key of each entry's row.
     Keys(Vec<u32>),

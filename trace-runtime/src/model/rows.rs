@@ -16,11 +16,12 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SignatureIndex(pub(super) u32);
 
-/// An entry for [`TraceStoreBuilder::push_row`], whose op was added before. Use [`NewEntry`] if each entry has another op.
+/// An entry for [`TraceStoreBuilder::push_row`], whose op was added before. Use [`NewEntry`] if each entry has another
+/// op.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct NewRow {
-    /// Its op, kind, device and tensors.
+    /// The op, kind, device and tensors.
     pub signature: SignatureIndex,
     /// The thread it ran on.
     pub thread: ThreadIndex,
@@ -35,7 +36,7 @@ pub struct NewRow {
 }
 
 impl NewRow {
-    /// A row with an op, a thread, a start and a duration in nanoseconds; it has no parent and ended well.
+    /// A row with an op, a thread, a start and a duration in nanoseconds; it has no parent, and its outcome is `ok`.
     pub fn new(
         signature: SignatureIndex,
         thread: ThreadIndex,
@@ -74,7 +75,7 @@ pub(crate) struct WholeRow {
     pub(crate) signature: SignatureIndex,
     pub(crate) thread: ThreadIndex,
     pub(crate) step: usize,
-    /// The step of its parent, which may be missing.
+    /// The `step` of its parent, which may be missing.
     pub(crate) parent: Option<usize>,
     pub(crate) start_ns: Option<i64>,
     pub(crate) duration_ns: u64,
@@ -155,7 +156,8 @@ impl TraceStoreBuilder {
         self.threads[thread.0 as usize].id
     }
 
-    /// Names the thread with this number of a rank. No rank counts as rank 0: an export has one process for both.
+    /// Names the thread with this number of a rank. `None` counts as rank 0, because an export has one process for
+    /// both.
     pub(crate) fn name_thread(&mut self, rank: Option<u32>, id: u64, name: &str) {
         let rank = rank.unwrap_or(0);
         for thread in &mut self.threads {
@@ -166,12 +168,18 @@ impl TraceStoreBuilder {
     }
 
     /// Numbers the op, kind, device, tensors, FLOPs and bytes of an entry, for [`push_row`](Self::push_row).
+    ///
+    /// # Errors
+    /// The trace has more than 16 million distinct signatures.
     pub fn signature_of(&mut self, entry: &NewEntry<'_>) -> Result<SignatureIndex, TraceError> {
         self.signature_id(entry).map(SignatureIndex)
     }
 
     /// Appends an entry and returns its index, which is its step. Like [`push`](Self::push), without
     /// looking up its names again.
+    ///
+    /// # Errors
+    /// The trace has more than 4 billion entries, or the signature is not one of this builder.
     pub fn push_row(&mut self, row: NewRow) -> Result<usize, TraceError> {
         self.push_row_with(row, &BTreeMap::new())
     }
@@ -205,8 +213,8 @@ impl TraceStoreBuilder {
         Ok(index)
     }
 
-    /// Sets [`TraceView::total_duration_us`](super::TraceView::total_duration_us), for traces whose threads
-    /// contain some of the time more than once. If it is not set, it is computed.
+    /// Sets [`TraceView::total_duration_us`](super::TraceView::total_duration_us), for traces in which several threads
+    /// contain the same time. If it is not set, it is computed.
     pub fn total_duration_us(&mut self, total: f64) {
         self.total_us = Some(total);
     }
@@ -235,7 +243,8 @@ impl TraceStoreBuilder {
         number
     }
 
-    /// Like [`push_call`](Self::push_call) for a call whose name is that of a signature, without looking it up.
+    /// Like [`push_call`](Self::push_call), for a call whose name is known as the op of a signature, so that it is not
+    /// looked up again.
     pub(crate) fn push_call_row(
         &mut self,
         signature: SignatureIndex,

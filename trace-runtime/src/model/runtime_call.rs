@@ -1,7 +1,7 @@
 //! Calls into a device's runtime or driver: launches, copies, synchronisations.
 //!
-//! They are not entries: the time of a call is part of the op around it. The causal model derives from them which call
-//! launched which work, and what waited for it.
+//! They are not entries: the time of a call is part of the op around it. The causal model derives launches and waits
+//! from them.
 
 use super::builder::TraceStoreBuilder;
 use super::view::TraceView;
@@ -28,11 +28,11 @@ pub struct RuntimeCall<'a> {
     pub thread: Option<u64>,
     /// The rank of that thread.
     pub rank: Option<u32>,
-    /// The step of the innermost op on that thread that contains the call; `None` outside ops.
+    /// The `step` of the innermost op on that thread that contains the call; `None` outside ops.
     pub during: Option<usize>,
     /// The stream it acts on, as the number of the stream's thread in this trace. For a stream synchronisation, the
-    /// stream that is waited for; for a stream wait, the stream that waits. `None` if the trace does not contain it, and
-    /// for calls that act on all streams.
+    /// stream that is waited for; for a stream wait, the stream that waits. `None` if the trace does not contain it,
+    /// and for calls that act on all streams.
     pub stream: Option<u64>,
     /// For a wait for an event, the number of the call that recorded the event.
     pub event: Option<usize>,
@@ -57,7 +57,7 @@ impl<'a> RuntimeCall<'a> {
         }
     }
 
-    /// Sets the step of the innermost op that contains the call.
+    /// Sets the `step` of the innermost op that contains the call.
     #[must_use]
     pub fn with_during(mut self, during: impl Into<Option<usize>>) -> Self {
         self.during = during.into();
@@ -95,7 +95,7 @@ impl<'a> RuntimeCall<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Launch {
-    /// The step of the entry on the device.
+    /// The `step` of the entry on the device.
     pub step: usize,
     /// The number of the call.
     pub call: usize,
@@ -190,7 +190,7 @@ impl<T: TraceView + ?Sized> fmt::Display for CallLines<'_, T> {
             if separator == ' ' {
                 f.write_str(" -")?;
             }
-            // Last, because a name may contain anything but a line break.
+            // The name is last, because it may contain anything but a line break.
             writeln!(f, " {}", call.name.replace(['\n', '\r'], " "))?;
         }
         Ok(())

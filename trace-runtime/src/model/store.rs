@@ -66,7 +66,7 @@ pub(crate) struct Extra {
     pub(crate) memory_bytes: Option<usize>,
 }
 
-/// The start of a row without a start.
+/// Takes the place of the start in a row that has none.
 pub(super) const NO_START: u64 = u64::MAX;
 
 impl TraceStore {
@@ -117,7 +117,7 @@ impl TraceStore {
         self.steps = steps;
     }
 
-    /// A time of the trace's clock in nanoseconds since it began.
+    /// Converts ticks of the trace's clock to nanoseconds since the trace began.
     pub(crate) fn ns_of(&self, ticks: u64) -> i64 {
         self.scale.ns(ticks)
     }

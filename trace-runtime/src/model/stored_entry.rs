@@ -228,7 +228,7 @@ impl<'a> StoredEntry<'a> {
             ..template
         };
         entry.set_start_us(start.map(|start| start as f64 / 1000.0));
-        // Only if it differs: changing the details copies them.
+        // Written only if it differs, because changing shared details copies them.
         if self.outcome() != Outcome::Ok {
             entry.outcome = self.outcome();
         }
@@ -254,7 +254,7 @@ impl<'a> StoredEntry<'a> {
         entry
     }
 
-    /// One walk over the signature, and one allocation for each vector that is not empty.
+    /// Copies the tensors with one walk over the signature, and one allocation for each vector that is not empty.
     fn copy_tensors(&self, entry: &mut RecordedTraceEntry) {
         let (mut inputs, mut typed_in, mut typed_out) = (0, false, false);
         for (header, dims) in self.parts() {

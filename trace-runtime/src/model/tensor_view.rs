@@ -7,9 +7,9 @@ use super::{DType, Device};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorView<'a> {
-    /// Its dims, outermost first; none for a scalar.
+    /// The dims, outermost first; none for a scalar.
     pub dims: &'a [usize],
-    /// Its element type.
+    /// The element type.
     pub dtype: DType,
     /// The device that holds it, if that was recorded.
     pub device: Device,

@@ -94,8 +94,8 @@ impl RecordedExecutionTrace {
             .unwrap_or(0)
     }
 
-    /// The `n` entries with the longest durations, longest first. Equal ones are in the order they
-    /// began; NaN comes last.
+    /// The `n` entries with the longest durations, longest first. Equal ones are in the order in which they began.
+    /// Entries with a duration of NaN come last.
     pub fn slowest_ops(&self, n: usize) -> Vec<&RecordedTraceEntry> {
         top_by(
             self.entries.iter().map(|entry| (entry.duration_us, entry)),
@@ -104,11 +104,17 @@ impl RecordedExecutionTrace {
     }
 
     /// The trace as JSON, indented.
+    ///
+    /// # Errors
+    /// JSON cannot be made. This does not happen for a trace.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
 
     /// Reads what [`to_json`](Self::to_json) wrote, now or in an older version.
+    ///
+    /// # Errors
+    /// The text is not a trace of this crate, or of a later version. [`TraceError::kind`] is the reason.
     pub fn from_json(json: &str) -> Result<Self, TraceError> {
         Self::from_slice(json.as_bytes())
     }
@@ -120,6 +126,9 @@ impl RecordedExecutionTrace {
     /// Reads a trace from a JSON file that [`write`](Self::write) or [`to_json`](Self::to_json) wrote.
     ///
     /// [`read::open`](crate::read::open) also reads the formats of other profilers, and needs less memory.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not a trace of this crate.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let json = fs::read(path).map_err(|error| TraceError::reading(error).in_file(path))?;
@@ -129,6 +138,9 @@ impl RecordedExecutionTrace {
     /// Writes the trace to a JSON file. The file is replaced only when everything is written.
     ///
     /// [`export::write_file`](crate::export::write_file) writes other formats too.
+    ///
+    /// # Errors
+    /// The file cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), TraceError> {
         write_whole(path.as_ref(), |file| {
             serde_json::to_writer_pretty(&mut *file, self)?;

@@ -36,21 +36,21 @@ impl TraceStep {
         }
     }
 
-    /// The same step on a rank.
+    /// Sets the rank.
     #[must_use]
     pub fn with_rank(mut self, rank: Option<u32>) -> TraceStep {
         self.rank = rank;
         self
     }
 
-    /// The same step, marked by a thread.
+    /// Sets the thread that marked the step.
     #[must_use]
     pub fn with_thread(mut self, thread: Option<u64>) -> TraceStep {
         self.thread = thread;
         self
     }
 
-    /// Its duration, in nanoseconds.
+    /// The duration, in nanoseconds.
     pub fn length_ns(&self) -> u64 {
         self.end_ns.abs_diff(self.start_ns)
     }

@@ -44,7 +44,7 @@ pub trait TraceView: sealed::Sealed {
     /// Time spent in ops, in microseconds. No moment of one thread is counted twice.
     fn total_duration_us(&self) -> f64;
 
-    /// Facts about the run: what recorded it, on which machine, what was dropped.
+    /// Facts about the run: the recorder, the machine, counts of dropped ops.
     fn metadata(&self) -> &HashMap<String, String>;
 
     /// The name of a thread of a rank, if it has one. Each rank numbers its own threads.
@@ -103,7 +103,7 @@ impl<'a> Views<'a> {
         Views(Entries::Stored(store, 0..store.len()))
     }
 
-    /// For views that are made of other views.
+    /// The entries of a view that consists of other views.
     pub(crate) fn other(views: impl Iterator<Item = EntryView<'a>> + 'a) -> Views<'a> {
         Views(Entries::Other(Box::new(views)))
     }

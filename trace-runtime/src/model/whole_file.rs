@@ -39,7 +39,7 @@ fn write_renamed(
     permissions: Option<fs::Permissions>,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    // A link stays a link: the file that it points to is replaced.
+    // A link is kept: the file that it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let (temporary, created) = create_beside(&target)?;
     let written = (|| {
@@ -52,13 +52,13 @@ fn write_renamed(
         fs::rename(&temporary, &target)
     })();
     if written.is_err() {
-        // The error of writing is the one to report, not that of cleaning up.
+        // The error of the write is returned, not that of the cleanup.
         drop(fs::remove_file(&temporary));
     }
     written
 }
 
-/// Identifies the file at a path, to notice that another one has replaced it.
+/// Identifies the file at a path, to detect that another file has replaced it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     #[cfg(unix)]
@@ -83,8 +83,9 @@ impl FileIdentity {
     }
 }
 
-/// Writes a file as [`write_whole`] does, but only over the file that was there `before`. If another process has written
-/// it since then, the new content goes to the first of `others` that does not exist. Returns the path that was written.
+/// Writes a file as [`write_whole`] does, but only over the file that was there `before`. If another process has
+/// written it since then, the new content goes to the first of `others` that does not exist. Returns the path that was
+/// written.
 pub(crate) fn write_unless_taken(
     path: &Path,
     before: Option<&FileIdentity>,
@@ -113,7 +114,7 @@ fn place_unless_taken(
             return Ok(path.to_owned());
         }
         for other in others {
-            // Creating it claims the name; the content follows at once.
+            // Creating the file reserves the name. The content is written at once.
             match File::options().write(true).create_new(true).open(&other) {
                 Ok(_) => return fs::rename(&temporary, &other).map(|()| other),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -137,7 +138,7 @@ fn replace(target: &Path, before: Option<&FileIdentity>, new: &Path) -> io::Resu
             Err(error) => Err(error),
         };
     };
-    // Only one process can move the old file away; the name is free for a moment.
+    // Only one process can move the old file away. The name is free for a moment.
     let (old, _) = create_beside(target)?;
     match fs::rename(target, &old) {
         Ok(()) if FileIdentity::of(&old).as_ref() == Some(before) => {
@@ -162,8 +163,8 @@ fn replace(target: &Path, before: Option<&FileIdentity>, new: &Path) -> io::Resu
     }
 }
 
-/// Creates a file in the directory of `target`, under a name that is new and cannot be predicted. So two
-/// writers of one file do not mix, and a link that was placed in advance is not followed.
+/// Creates a file in the directory of `target`, under a new name that cannot be predicted. So two writers of one file
+/// do not use the same temporary file, and a link that an attacker placed in advance is not followed.
 pub(crate) fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     const ATTEMPTS: u32 = 16;
     let random = RandomState::new();

@@ -1,7 +1,7 @@
 //! Adds the events of a part of a file to those of the text before it.
 //!
 //! Ops, places and lanes are numbered in the order of their first use. A part has separate numbers, in the same order,
-//! so going through them in order gives the numbers that reading the whole text in order would have given.
+//! so appending the parts in order gives the same numbers as reading the whole text.
 
 use super::collector::{Collector, EventRow, MemoryChange, SyncRow};
 use super::event::{Event, Field};
@@ -19,8 +19,8 @@ impl Collector {
         }
     }
 
-    /// True if an event can only be added after all events before it: the row of an async span depends on the spans that run
-    /// at the same time, and the name of an XLA device changes the meaning of later rows.
+    /// True if an event can only be added after all events before it: the row of an async span depends on the spans
+    /// that run at the same time, and the name of an XLA device changes the meaning of later rows.
     pub(super) fn needs_all_before(event: &Event<'_>) -> bool {
         match event.phase() {
             b'b' | b'e' => true,
@@ -31,7 +31,8 @@ impl Collector {
         }
     }
 
-    /// True if a part can be appended: its rows were read as those of a trace without XLA devices.
+    /// True if a part can be appended. It cannot if the text before it has XLA devices and the part was read without
+    /// knowing that.
     pub(super) fn can_append(&self, part: &Collector) -> bool {
         !(self.places.has_xla_devices() && part.places.looked_for_xla())
     }

@@ -1,7 +1,7 @@
 //! Async spans (`b` and `e` events), which belong to an id and not to a thread.
 //!
-//! Spans of one id nest. Spans of different ids may overlap, so they go to their own rows, `async 1` and so on:
-//! each id to the first row of its process that is free when its first span begins.
+//! Spans of one id nest. Spans of different ids may overlap, so they are put on separate rows, `async 1` and so on. An
+//! id uses the first row of its process that is free when its first span begins.
 
 use super::category::{Lane, Vendor};
 use super::collector::{EventRow, UNFINISHED};
@@ -67,7 +67,8 @@ impl AsyncSpans {
 
     /// The spans as rows, each on the row of its id.
     pub(super) fn place(mut self, places: &mut Places) -> Vec<EventRow> {
-        // Stable: spans of one id that begin together stay in the order of the file, outer ones first.
+        // A stable sort: spans of one id that begin together keep the order of the file, in which outer spans come
+        // first.
         self.spans.sort_by_key(|span| span.row.start);
         // By process, the time at which each row is free again.
         let mut free_from: HashMap<&[u8], Vec<i64>> = HashMap::new();

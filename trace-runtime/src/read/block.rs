@@ -82,12 +82,12 @@ pub(super) use masks::{not_digits, quotes_and_backslashes, quotes_and_brackets};
 mod portable {
     use super::{BLOCK, Mask};
 
-    /// The low bit of each byte, the high bit of each byte, and all bits but the high ones.
+    /// The low bit of each byte, the high bit of each byte, and all bits except the high bits.
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const REST: u64 = !HIGH;
 
-    /// The high bit of every byte that is zero, exactly: no carry leaves its byte.
+    /// The high bit of every byte that is zero. It is exact, because no carry crosses a byte.
     fn zeros(word: u64) -> u64 {
         !(((word & REST) + REST) | word | REST)
     }

@@ -6,9 +6,9 @@ use crate::model::OpKind;
 
 /// The rows of one thread that nest in each other.
 ///
-/// Profilers write ops, the Python frames around them and the runtime calls inside them to one
-/// thread. Each sort has its own lane here, so that the self time of an op is its time without
-/// its child ops, as in `key_averages`, whether or not frames and launches were traced too.
+/// Profilers write ops, the Python frames around them and the runtime calls inside them to one thread. Here, each sort
+/// has a separate lane. So the self time of an op is its time without its child ops, as in `key_averages`, even if
+/// frames and launches were traced too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Lane {
     /// Ops and annotations on the host.
@@ -37,7 +37,7 @@ pub(super) enum Category {
     Xla,
     /// Work on a device that copies or fills.
     DeviceMemory,
-    /// A synchronisation, shown once more on the row of the stream that it is about.
+    /// A synchronisation, repeated on the row of the stream that it waits for.
     Sync,
     /// An annotation of the host that the profiler repeats on a device's row.
     Mirror,

@@ -33,7 +33,7 @@ pub(super) fn object(
                 Some(key) => {
                     let mut value = scanner.clone();
                     scanner.skip()?;
-                    // At the end of the window a number may be cut off; with text after it, it is whole.
+                    // A number may be cut off at the end of the window. If other text follows, it is complete.
                     if scanner.peek().is_none() {
                         return scanner.fault("`,` or `}`");
                     }
@@ -68,7 +68,7 @@ pub(super) fn object(
     }
 }
 
-/// The value of a key of the top-level object.
+/// The kind of value that a key of the top-level object has.
 enum Member {
     Events,
     Fact,
@@ -133,7 +133,7 @@ fn collect(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Closed,
-    /// The file ended first.
+    /// The file ended before the array did.
     Missing,
     /// The requested number of events was read.
     Paused,
@@ -160,7 +160,7 @@ fn events<R: Read>(
             return Ok(ControlFlow::Break(End::Closed));
         }
         if scanner.is_cut_off() && !items.is_first() {
-            // The comma is a piece of its own, so that the window does not hold the white space after it.
+            // The comma is read as a separate piece, so that the window does not hold the white space after it.
             items.set_first(true);
             return Ok(ControlFlow::Continue(()));
         }

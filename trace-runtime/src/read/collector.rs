@@ -67,7 +67,7 @@ pub(super) struct EventRow {
     pub(super) lane: u32,
 }
 
-/// The names of the frames that torch.profiler records for modules begin so.
+/// The beginning of the names of frames that torch.profiler records for modules.
 const MODULE: &[u8] = b"nn.Module: ";
 
 pub(super) const UNFINISHED: i64 = i64::MAX;
@@ -89,7 +89,7 @@ pub(super) struct MemoryChange {
 pub(super) struct SyncRow {
     /// The correlation of the runtime call.
     pub(super) correlation: u64,
-    /// The place of the stream that it waits for or that waits.
+    /// The place of the stream that the call waits for; for a wait of a stream, of the stream that waits.
     pub(super) stream: u32,
     /// The place of the stream in which the event was recorded.
     pub(super) event_stream: Option<u32>,
@@ -98,7 +98,7 @@ pub(super) struct SyncRow {
 }
 
 impl Collector {
-    /// With `modules`, the frames of modules are ops of the host.
+    /// If `modules` is true, the frames of modules are ops of the host.
     pub(super) fn new(modules: bool) -> Collector {
         Collector {
             modules,
@@ -171,7 +171,7 @@ impl Collector {
         self.end_at(place, end.ns);
     }
 
-    /// Ends the row of a place that began last.
+    /// Ends the row of a place that began last and is still open.
     pub(super) fn end_at(&mut self, place: u32, end: i64) {
         match self.open.get_mut(&place).and_then(Vec::pop) {
             Some(row) => {
@@ -368,7 +368,7 @@ impl Collector {
             chrome::PROCESS_NAME => self
                 .places
                 .name_process(event[Field::Pid], event[Field::GivenName]),
-            // Only for the order and labels of rows in a viewer.
+            // These events only set the order and labels of rows in a viewer.
             b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
             _ => self.left_out.count("metadata events"),
         }

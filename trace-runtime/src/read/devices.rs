@@ -1,4 +1,4 @@
-//! One name for each device, whichever part of a trace mentions it.
+//! One name for each device, in all parts of a trace.
 
 use super::category::Vendor;
 use super::scanner::Raw;
@@ -7,12 +7,12 @@ use std::collections::{BTreeSet, HashMap};
 /// The names of the devices of a trace.
 ///
 /// Profilers number devices and leave the family to the reader. For `ROCm` they even number one GPU in two ways:
-/// kernels have the number of the agent, which counts the processors too, and memory events have the number of the GPU.
+/// kernels have the number of the agent, which also counts processors, and memory events have the number of the GPU.
 #[derive(Debug)]
 pub(super) struct Devices {
     /// The family of devices that have only a number.
     family: &'static str,
-    /// From the number in kernels to that in memory events, if they differ.
+    /// Maps the number of a device in kernels to its number in memory events, where they differ.
     renumbered: HashMap<u32, u32>,
 }
 
@@ -75,7 +75,7 @@ impl Devices {
         }
     }
 
-    /// The name of a device in the header of a trace, which has the numbers of memory events.
+    /// The name of a device in the header of a trace. The header numbers devices as memory events do.
     pub(super) fn listed(&self, device: &str) -> String {
         match device.parse::<u32>() {
             Ok(number) => format!("{}:{number}", self.family),
@@ -84,12 +84,12 @@ impl Devices {
     }
 }
 
-/// Larger numbers are not those of devices.
+/// A larger number is not that of a device.
 const HIGHEST_NUMBER: u32 = 1024;
 
-/// Pairs two numberings of the same devices. Returns nothing if all numbers of the first are in the second. Pairs them in
-/// order if there are as many of each. Otherwise adds the difference of the lowest numbers, if then one numbering contains
-/// the other.
+/// Maps one numbering of the devices to another. Empty if all numbers of the first are in the second. If both have as
+/// many numbers, they are paired in order. Otherwise the difference of their lowest numbers is added, provided that one
+/// numbering then contains the other.
 fn paired(in_rows: &BTreeSet<u32>, in_memory: &BTreeSet<u32>) -> HashMap<u32, u32> {
     let (Some(&first), Some(&target)) = (in_rows.first(), in_memory.first()) else {
         return HashMap::new();

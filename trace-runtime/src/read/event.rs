@@ -5,7 +5,7 @@ use super::scanner::{Fault, Raw, Scanner};
 use crate::model::wire::chrome;
 use std::ops::Index;
 
-/// One object of `traceEvents`: the text of each [`Field`], empty for one that is missing.
+/// One object of `traceEvents`: the text of each [`Field`], which is empty if the field is missing.
 #[derive(Debug)]
 pub(super) struct Event<'a> {
     values: [Raw<'a>; Field::COUNT],
@@ -67,7 +67,7 @@ pub(super) enum Field {
     Peer,
     /// For an annotation: the number of the step that it marks.
     StepNumber,
-    // The last fact.
+    // The last fact that distinguishes ops.
     /// For a collective: its number within its process group.
     Sequence,
     /// The number of the step that the event is in, if events carry it.
@@ -92,14 +92,14 @@ pub(super) enum Field {
     End,
 }
 
-/// The way in which the value after a phrase is read.
+/// How the value after a phrase is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
     /// There is no value: the event has ended.
     Nothing,
     /// There is no value: the arguments begin or end.
     Level,
-    /// Any value, which is not needed.
+    /// Any value; it is skipped because it is not needed.
     Skipped,
     /// A string without its quotes, or a number or word.
     Scalar,
@@ -180,7 +180,7 @@ impl Field {
 }
 
 impl Field {
-    /// The way in which its value is read.
+    /// How its value is read.
     #[inline]
     pub(super) fn reads(self) -> Reads {
         match self {

@@ -47,8 +47,7 @@ impl Arrows {
         }
     }
 
-    /// Moves on to a row that starts at `start`. `innermost` finds the entry that runs at a place and
-    /// time.
+    /// Advances to a row that starts at `start`. `innermost` finds the entry that runs at a place and time.
     pub(super) fn advance(&mut self, start: i64, innermost: impl Fn(u32, i64) -> Option<usize>) {
         while let Some(flow) = self.begins.get(self.next_begin)
             && flow.at < start

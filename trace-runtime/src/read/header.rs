@@ -1,4 +1,4 @@
-//! The keys of a Chrome trace beside its events: the rank, the devices, the clock.
+//! The keys of a Chrome trace outside its events: the rank, the devices, the clock.
 
 use super::devices::Devices;
 use super::scanner::{Fault, Raw, Scanner};
@@ -14,7 +14,7 @@ pub(super) struct FileHeader {
     devices: Vec<(String, String)>,
 }
 
-/// A longer value is a log or a dump and not a fact for a report.
+/// Length in bytes. A longer value is a log or a dump, not a fact for a report.
 const LONGEST_FACT: usize = 1000;
 
 impl FileHeader {
@@ -32,9 +32,9 @@ impl FileHeader {
         }
     }
 
-    /// The time `base` on the file's clock, in nanoseconds since 1970. Newer files have the offset of
-    /// their clock in `baseTimeNanoseconds`. The clock of older ones counts from 1970, or from the
-    /// start of the machine; then the time since 1970 is not known.
+    /// The time `base` on the file's clock, in nanoseconds since 1970. Newer files have the offset of their clock in
+    /// `baseTimeNanoseconds`. The clock of older files counts from 1970, or from the start of the machine. In the
+    /// second case, the time since 1970 is not known.
     pub(super) fn wall_clock_ns(&self, base: i64) -> Option<i64> {
         const YEAR_2001: i64 = 1_000_000_000_000_000_000;
         let offset = |(key, value): &(String, String)| {

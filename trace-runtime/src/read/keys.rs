@@ -30,7 +30,7 @@ pub(super) struct Phrase {
     values: Vec<Within>,
     /// True if it was joined from others.
     joined: bool,
-    /// The phrases that came after it, the likely ones first.
+    /// The phrases that came after it, the most likely first.
     next: Vec<Guess>,
     /// The number of new values after it that will still be examined.
     patience: u8,
@@ -117,7 +117,8 @@ impl Keys {
         }
     }
 
-    /// Takes the text up to the next value. Returns the field of that value and what is known about the text.
+    /// Takes the text up to the next value. Returns the field of that value and the facts that are known about the
+    /// text.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -156,7 +157,8 @@ impl Keys {
         }
     }
 
-    /// Moves a phrase up in the order of attempts, but not before a longer one that begins with it.
+    /// Moves a phrase forward in the order in which phrases are tried, but not before a longer phrase that begins with
+    /// it.
     fn prefer(&mut self, last: PhraseId, order: usize) {
         let next = &self.known[last as usize].next;
         let [earlier, guess] = [order - 1, order].map(|order| &self.known[next[order].id as usize]);
@@ -265,7 +267,7 @@ impl Keys {
         if seen.times < OFTEN {
             return;
         }
-        // If it is seen here again, the joined phrase was removed.
+        // If it occurs here again, the joined phrase was removed.
         seen.times = 1;
         phrase.patience -= 1;
         self.joining = Some(Joining {
@@ -348,7 +350,7 @@ impl Phrase {
 
     /// Replaces the least frequent value by this one.
     fn remember(&mut self, text: &[u8], value: &[u8]) {
-        // A string ends before its quote, everything else with its text.
+        // The value of a string ends before the closing quote; other values end with their text.
         let quoted = !self.field.is_whole() && text.ends_with(b"\"");
         let Some(seen) = self.watched().iter_mut().min_by_key(|seen| seen.times) else {
             return;
@@ -448,7 +450,7 @@ mod tests {
             };
             let mut text = object(&mut random, &outer, Some(&args));
             if round % 7 == 0 {
-                // Enough layouts that all phrases are dropped now and then.
+                // There are so many layouts that all phrases are dropped several times.
                 text = text.replace("other", &format!("other {round}"));
             }
             let read = |keys: &mut Keys| {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The coordinate that is the stage of a pipeline.
 const PIPELINE: &str = "PP";
 
-/// Coordinates by axis, such as `DP` → 0.
+/// Coordinates by axis: `DP` → 0.
 pub(super) type Coordinates = BTreeMap<String, u32>;
 
 /// The coordinates in the names of a process and a thread.
@@ -33,7 +33,7 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// Empty unless the rows have coordinates, and of at least two ranks.
+    /// The mesh of these rows. Empty if they have no coordinates or are all of one rank.
     pub(super) fn of(rows: impl Iterator<Item = Coordinates>) -> Mesh {
         let distinct: BTreeSet<Vec<(String, u32)>> = rows
             .filter(|row| !row.is_empty())
@@ -72,7 +72,7 @@ impl Mesh {
     }
 }
 
-/// True if the name of a thread or stream is that of one for communication: it has the word `comm`, as `dp-comm`.
+/// True if the name of a thread or stream contains the word `comm`, as in `dp-comm`: it is for communication.
 pub(super) fn is_for_communication(name: &str) -> bool {
     let mut words = name.split(|c: char| !c.is_alphanumeric());
     words.any(|word| word.eq_ignore_ascii_case("comm"))

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Micros {
     pub(super) ns: i64,
-    /// The fraction of a nanosecond in picoseconds, 0 to 999; digits past the sixth are cut off.
+    /// The fraction of a nanosecond in picoseconds, 0 to 999; digits after the sixth are cut off.
     pub(super) ps: u16,
 }
 
@@ -25,7 +25,7 @@ impl Micros {
             at += 8;
         }
         while let Some(digit) = digit(digits, at) {
-            // 18 digits of microseconds are past what nanoseconds in 64 bits can hold.
+            // 64 bits of nanoseconds hold fewer than 18 digits of microseconds.
             if at >= 18 {
                 return Micros::parse_slowly(text);
             }
@@ -59,8 +59,8 @@ impl Micros {
         Micros::new(negative, whole, parts)
     }
 
-    /// The end of an interval. Both ends are cut off at whole nanoseconds, so intervals that nest in the
-    /// text nest here.
+    /// The end of an interval. Both ends are rounded down to whole nanoseconds, so intervals that nest in the text also
+    /// nest here.
     pub(super) fn end(self, duration: Micros) -> Option<i64> {
         let carry = i64::from(self.ps + duration.ps >= 1000);
         self.ns.checked_add(duration.ns)?.checked_add(carry)
@@ -98,7 +98,7 @@ impl Micros {
         if !all().all(|byte| byte.is_ascii_digit()) || all().next().is_none() {
             return None;
         }
-        // The value in millionths of a microsecond has its point six places further right.
+        // In picoseconds, the decimal point is six places further to the right.
         let places = i64::from(exponent) + whole.len() as i64 + 6;
         let mut value = 0_u128;
         for place in 0..places.clamp(0, 400) {
@@ -118,8 +118,8 @@ fn eight_digits(text: [u8; 8]) -> Option<u64> {
     if (values.wrapping_add(LOW * 0x76) | values) & (LOW * 0x80) != 0 {
         return None;
     }
-    // Adjacent digits are joined into pairs, pairs into groups of four, and these into the number. The first digit is in the
-    // lowest byte.
+    // Adjacent digits are joined into pairs, pairs into groups of four, and these into the number. The first digit is
+    // in the lowest byte.
     let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
     Some((fours & 0xffff) * 10_000 + (fours >> 32))
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_worth_their_place_however_many_there_are() {
+    fn any_number_of_digits_gives_the_right_value() {
         let mut text = String::new();
         for digit in "9182736450918273".chars() {
             text.push(digit);

@@ -7,10 +7,9 @@
 //! | a stream, such as a decoder | [`from_reader`] |
 //! | a recording that is being written, again and again | [`Follower`] |
 //!
-//! Each recognises the format: the JSON of this crate, and Chrome's trace format in the dialects of
-//! Kineto (`torch.profiler`) from 2021 on. [`Reader`] has the same three as methods, with options for
-//! what to keep. Only new names and shapes are copied out of the text, so reading is about as fast as
-//! scanning it.
+//! All of them recognise the format: the JSON of this crate, its recordings, and Chrome's trace format in the dialects
+//! of Kineto (`torch.profiler`) from 2021 on. [`Reader`] has the first three as methods, with options for what to keep.
+//! Only new names and shapes are copied out of the text, so reading is about as fast as scanning it.
 //!
 //! Compressed files are not decompressed here; the `optrace` command does that.
 
@@ -56,10 +55,10 @@ use std::path::Path;
 
 /// Reads the trace in a file, in any known format.
 ///
-/// A trace that this crate wrote, as its JSON or as a [Chrome trace](crate::export::ChromeTrace), comes
-/// back as it was. The times of any other Chrome trace are counted from its first event; `read.base_ns`
-/// in the metadata is that time on the clock of the file. Events that were not kept are counted
-/// under [`LEFT_OUT_PREFIX`](crate::model::wire::metadata::LEFT_OUT_PREFIX).
+/// A trace that this crate wrote, as its JSON or as a [Chrome trace](crate::export::ChromeTrace), is restored exactly.
+/// The times of any other Chrome trace are counted from its first event; `read.base_ns` in the metadata is the time of
+/// that event on the clock of the file. Events that were not kept are counted in the metadata, under
+/// [`LEFT_OUT_PREFIX`](crate::model::wire::metadata::LEFT_OUT_PREFIX).
 ///
 /// # Errors
 /// [`TraceError::kind`] is the reason: the file cannot be read, is not a trace, or is damaged.
@@ -82,19 +81,25 @@ pub fn open(path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
 /// assert_eq!(mm.inputs().next().unwrap().dims, [64, 32]);
 /// # Ok::<(), trace_runtime::TraceError>(())
 /// ```
+///
+/// # Errors
+/// As for [`open`].
 pub fn from_slice(bytes: &[u8]) -> Result<TraceStore, TraceError> {
     Reader::new().from_slice(bytes)
 }
 
 /// Reads the trace from a stream, like [`open`].
 ///
-/// The text of a trace is parsed while it arrives and is never in memory as a whole, so this is the one
-/// to use with a decoder. The reader needs no buffer of its own.
+/// The text of a trace is parsed while it arrives and is never in memory as a whole. Use this for compressed files,
+/// with a decoder as the reader. The reader need not be buffered.
+///
+/// # Errors
+/// As for [`open`].
 pub fn from_reader(reader: impl io::Read) -> Result<TraceStore, TraceError> {
     Reader::new().from_reader(reader)
 }
 
-/// Without the byte order mark that some editors put before UTF-8.
+/// Removes the byte order mark that some editors write before UTF-8.
 fn strip_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }

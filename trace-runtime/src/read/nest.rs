@@ -21,9 +21,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Builds a store from the collected rows.
 ///
-/// A row's parent is the innermost row of its lane that contains it. The parent of device work is the
-/// op that launched it, or the runtime call if that was made outside any op. The parent of an op
-/// that no row contains is the op of another thread that handed it over, if the trace has that link.
+/// A row's parent is the innermost row of its lane that contains it. The parent of device work is the op that launched
+/// it, or the runtime call if that was made outside any op. An op that no row contains may have been handed over by an
+/// op of another thread; that op is its parent if the trace has the link.
 #[allow(
     clippy::too_many_lines,
     reason = "one stage after another, each with what the one before it made"
@@ -193,7 +193,8 @@ fn finish_rows(rows: &mut [EventRow], memory: &[MemoryChange]) -> i64 {
         .unwrap_or(0);
     for row in rows {
         if row.end == UNFINISHED {
-            // Marked by a correlation that no profiler writes: other rows may end at the same time.
+            // The correlation marks the row as unfinished, because other rows may also end at this time. No profiler
+            // writes this number.
             row.end = last;
             row.correlation = NEVER_ENDED;
         }
@@ -204,16 +205,16 @@ fn finish_rows(rows: &mut [EventRow], memory: &[MemoryChange]) -> i64 {
 const NEVER_ENDED: u64 = u64::MAX - 1;
 
 struct Sweep {
-    /// The lanes that are used to find launches but whose rows are not kept.
+    /// The lanes whose rows are only used to find launches, and whether they are left out of the trace.
     hides: [(Lane, bool); 2],
     builder: TraceStoreBuilder,
     base: i64,
     places: Places,
     threads: Vec<ThreadIndex>,
     signatures: Vec<SignatureIndex>,
-    /// The same for ops on rows for communication; empty if there are none.
+    /// The signatures of ops on rows for communication; empty if there are no such rows.
     on_communication: Vec<SignatureIndex>,
-    /// By lane.
+    /// By lane: true if its row is for communication.
     for_communication: Vec<bool>,
     /// By op: the facts about the collective that it is part of.
     collectives: Vec<Option<BTreeMap<String, String>>>,
@@ -224,7 +225,7 @@ struct Sweep {
     /// The runtime call of each correlation.
     launches: HashMap<u64, Launched, FastHash>,
     arrows: Option<Arrows>,
-    /// From ops to ops that they handed to another thread.
+    /// Arrows from ops to the ops that they handed to another thread.
     handoffs: Option<Arrows>,
     total_ns: u64,
     rank: Option<u32>,
@@ -323,7 +324,7 @@ impl Sweep {
         Ok(None)
     }
 
-    /// Keeps a row that marks a step beside the entries.
+    /// Keeps a row that marks a step, separately from the entries.
     fn take_step(&mut self, row: &EventRow, lane: LaneOf) {
         let own_rank = self.places.rank(lane.place);
         let at = |time: i64| time.saturating_sub(self.base);
@@ -366,7 +367,8 @@ impl Sweep {
         }
     }
 
-    /// The op that launched a row of a device, if its call began before the row: clocks of devices drift.
+    /// The op that launched a row of a device. `None` if its call began after the row, which happens because clocks of
+    /// devices drift.
     fn launching_op(&self, row: &EventRow, place: u32, launch: Option<Launched>) -> Option<usize> {
         if row.correlation != UNCORRELATED {
             let op = launch?.op;
@@ -389,7 +391,7 @@ impl Sweep {
         true
     }
 
-    /// The op of another thread whose arrow ends at the start of this row.
+    /// The op of another thread that handed this row over: its arrow ends at the start of the row.
     fn handed_off_by(&self, row: &EventRow, lane: LaneOf) -> Option<usize> {
         let arrows = self.handoffs.as_ref()?;
         (lane.lane == Lane::Host).then(|| arrows.source(lane.place, row.start))?

@@ -1,4 +1,4 @@
-//! The distinct ops of a trace: the text of each is parsed once, however often the op ran.
+//! The distinct ops of a trace: the text of each op is parsed once, even if it ran many times.
 
 use super::category::{Category, Lane, Vendor, device_kind};
 use super::devices::{DeviceClues, Devices};
@@ -20,7 +20,7 @@ pub(super) struct Ops {
     distinct: Vec<(Lane, Category)>,
 }
 
-/// Before the fields of the event: lane and category, name, device.
+/// The parts of an op's text before the fields of the event: lane and category, name, device.
 const OWN_PARTS: usize = 3;
 const PARTS: usize = OWN_PARTS + Field::COUNT;
 

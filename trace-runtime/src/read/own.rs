@@ -1,8 +1,8 @@
 //! Reads a Chrome trace that this crate wrote, and restores the trace that was written.
 //!
-//! Each entry has one `cpu_op` event with all of its fields. The other events are derived from the
-//! entries, for viewers, and are skipped. So is the row of an event in the viewer, which depends only
-//! on which entries overlap.
+//! Each entry has one `cpu_op` event with all of its fields. The other events are derived from the entries, for
+//! viewers, and are skipped. An event's row in the viewer is skipped too, because it depends only on which entries
+//! overlap.
 
 use super::micros::Micros;
 use super::own_event::{OwnArgs, OwnEvent};
@@ -192,8 +192,8 @@ impl OwnTrace {
         Ok(())
     }
 
-    /// Keeps the first error of the store, for [`finish`](Self::finish): a full store is not a fault in
-    /// the text.
+    /// Keeps the first error of the store, for [`finish`](Self::finish): an error of the store is not a fault in the
+    /// text.
     fn note(&mut self, pushed: Result<(), TraceError>) {
         if let Err(error) = pushed {
             self.failed.get_or_insert(error);
@@ -213,7 +213,7 @@ impl OwnTrace {
         event.args.rank.number()
     }
 
-    /// The signature of an event's op. The text of each op is parsed once, however often it ran.
+    /// The signature of an event's op. The text of each op is parsed once, even if it ran many times.
     fn signature(&mut self, event: &OwnEvent<'_>) -> Result<SignatureIndex, TraceError> {
         self.key.clear();
         for part in [event.name].into_iter().chain(event.args.signature()) {

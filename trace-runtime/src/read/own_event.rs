@@ -31,7 +31,7 @@ pub(super) struct OwnArgs<'a> {
     pub(super) input_types: Raw<'a>,
     pub(super) output_dims: Raw<'a>,
     pub(super) output_types: Raw<'a>,
-    /// `Some` of an empty text for a device whose name is empty.
+    /// `Some` with an empty text if the name of the device is empty.
     pub(super) device: Option<Raw<'a>>,
     pub(super) kind: Raw<'a>,
     pub(super) label: Raw<'a>,
@@ -127,7 +127,7 @@ impl<'a> OwnArgs<'a> {
         Ok(())
     }
 
-    /// The arguments that are neither strings nor numbers.
+    /// The arguments that are not strings or numbers.
     fn read_rare(&mut self, key: &[u8], scanner: &mut Scanner<'a>) -> Result<(), Fault> {
         match key {
             chrome::INPUT_DIMS => self.input_dims = scanner.raw()?,

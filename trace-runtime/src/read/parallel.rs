@@ -1,10 +1,10 @@
 //! Reads the events of one large file on several threads, with the result that one thread would give.
 //!
-//! The thread that reads the file cuts the text into parts, each from the end of one event to the end of another, and
-//! other threads read the events of each part. The end of an event is guessed: it is where the text equals that between
-//! the first events, up to their first key. The first part begins right after an event. If a part can be read as whole
-//! events up to its end, the next part begins right after an event too, so the guess was right. After a wrong guess, and
-//! at events that need the ones before them, one thread reads the rest.
+//! The thread that reads the file cuts the text into parts, and other threads read the events of each part. A cut is at
+//! the end of an event, which is guessed: it is where the text equals the text between the first two events, up to the
+//! first key. The first part begins right after an event. If a part can be read as whole events up to its end, the next
+//! part also begins right after an event, so the guess was right. After a wrong guess, and at events that depend on the
+//! ones before them, one thread reads the rest.
 
 use super::TraceError;
 use super::chrome::next_event;
@@ -21,15 +21,15 @@ use std::thread;
 /// The sizes of the parts of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Split {
-    /// The number of events that are read in order before further threads are used. Smaller files are read in two
-    /// tenths of a second, and further threads take memory (1 MB of 22 for a file of 35 MB) and some more processor time.
+    /// The number of events that are read in order before further threads are used. Reading them takes two tenths of a
+    /// second. Further threads would take memory (1 MB of 22 for a file of 35 MB) and some more processor time.
     pub(super) in_order: usize,
     /// The text of a part, in bytes. A smaller one stays in the processor's cache; a larger one repeats fewer names.
     part: usize,
 }
 
 impl Split {
-    /// For a caller who chose a number of threads: they are used almost from the start.
+    /// The sizes for a caller who chose a number of threads: these are used almost from the start.
     pub(super) fn at_once() -> Split {
         Split {
             in_order: 1000,
@@ -47,7 +47,7 @@ impl Default for Split {
     }
 }
 
-/// More threads wait for the one that reads the file, and each needs memory for a part.
+/// With more, threads would wait for the one that reads the file, and each needs memory for a part.
 const MOST_THREADS: usize = 8;
 
 /// A part whose events were read.
@@ -58,8 +58,8 @@ struct ReadPart {
     read: usize,
 }
 
-/// Reads events on several threads for as long as that is possible. The window is between two events, and is between
-/// two later ones afterwards; the caller reads the rest.
+/// Reads events on several threads as long as that is possible; the caller reads the rest. Before and after this call,
+/// the window is at the boundary between two events.
 pub(super) fn collect(
     window: &mut Window<impl Read>,
     collector: &mut Collector,
@@ -143,7 +143,7 @@ struct Helper {
 impl Helper {
     /// `None` if the system has no thread left.
     fn start<'scope>(scope: &'scope thread::Scope<'scope, '_>, modules: bool) -> Option<Helper> {
-        // One more part than helpers is under way, so none of them is given more than two.
+        // There is at most one more part in work than there are helpers, so a helper never has more than two.
         let (parts, given) = sync_channel::<Vec<u8>>(2);
         let (done, results) = sync_channel(2);
         let work = move || {
@@ -163,7 +163,7 @@ impl Helper {
         self.parts.send(part).is_ok()
     }
 
-    /// `None` if the thread has panicked, which the scope passes on.
+    /// `None` if the thread has panicked; the scope then passes the panic on.
     fn take(&self) -> Option<ReadPart> {
         self.results.recv().ok()
     }
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Metadata contain runtime calls and memory events.
+    /// The metadata of the result contains the runtime calls and memory events.
     fn read(text: &str, threads: usize, part: usize) -> Result<RecordedExecutionTrace, String> {
         let mut reader = Reader::new().with_threads(threads);
         reader.split = Split { in_order: 2, part };
@@ -307,7 +307,7 @@ mod tests {
                 _ => format!("[{text},\n"),
             };
             if round % 10 == 9 {
-                // Damaged: cut off, or with a byte that does not belong there.
+                // Damaged text: cut off, or with a byte that is wrong.
                 let at = random.below(text.len());
                 if random.below(2) == 0 {
                     text.truncate(at);

@@ -52,7 +52,7 @@ impl Places {
     /// The number of a process and thread.
     #[inline]
     pub(super) fn place(&mut self, pid: Raw<'_>, tid: Raw<'_>) -> u32 {
-        // Events come in runs of one thread.
+        // Consecutive events are mostly of one thread.
         if let Some(last) = self.known.get(self.last as usize)
             && *last.tid == *tid.0
             && *last.pid == *pid.0
@@ -182,8 +182,8 @@ impl Places {
         self.process_names.insert(pid.0.into(), name.0.into());
     }
 
-    /// Adds a thread to the trace for every lane. Ops keep the thread number of the file; if it is
-    /// taken or missing, the lowest free number is used.
+    /// Adds a thread to the trace for every lane. Ops keep the thread number of the file; if it is used already or
+    /// missing, the lowest free number is used.
     pub(super) fn threads(
         &self,
         builder: &mut TraceStoreBuilder,
@@ -250,7 +250,7 @@ impl Places {
         is_for_communication(&Raw(&self.known[place as usize].name).text())
     }
 
-    /// The rank in the name of a place: in a trace of several ranks each is a process, or a row of a mesh.
+    /// The rank in the name of a place. In a trace of several ranks, each rank is a process or a row of a mesh.
     pub(super) fn rank(&self, place: u32) -> Option<u32> {
         if let Some(rank) = self.mesh_ranks.get(place as usize) {
             return *rank;

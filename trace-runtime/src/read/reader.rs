@@ -14,9 +14,9 @@ use std::thread;
 
 /// Reads traces, keeping more of them than [`open`](super::open) does.
 ///
-/// Interpreter frames and calls into a device's runtime overlap the ops around them, so they are not entries
-/// if a trace has ops, unless asked for here. Runtime calls are always available from
-/// [`TraceView::runtime_calls`](crate::TraceView::runtime_calls); frames are left out and counted.
+/// Interpreter frames and calls into a device's runtime overlap the ops around them. If a trace has ops, both are left
+/// out of the entries by default; the methods here keep them. Runtime calls are always available from
+/// [`TraceView::runtime_calls`](crate::TraceView::runtime_calls); frames are counted.
 ///
 /// ```
 /// use trace_runtime::{TraceView, read::Reader};
@@ -52,8 +52,9 @@ impl Reader {
         self
     }
 
-    /// Keeps the frames of modules (`nn.Module: Linear_0`, which torch.profiler records with `with_stack=True`) as ops around
-    /// those that they call. Op tables then have the host and device time of each module, and trees show its parts.
+    /// Keeps the frames of modules (`nn.Module: Linear_0`, which torch.profiler records with `with_stack=True`) as ops
+    /// around those that they call. Op tables then have the host and device time of each module, and trees show its
+    /// parts.
     ///
     /// ```
     /// use trace_runtime::analyze::by_op;
@@ -85,9 +86,9 @@ impl Reader {
         self
     }
 
-    /// Reads a Chrome trace on up to `threads` threads beside the one that reads the file, at most 8. With 0, the
-    /// default, a trace of more than 100,000 events is read on all cores. The trace is the same with any number. Use 1
-    /// if several files are read at once.
+    /// Reads a Chrome trace on up to `threads` threads, at most 8, in addition to the thread that reads the file. With
+    /// 0, the default, a trace of more than 100,000 events is read on all cores. The trace is the same with any number.
+    /// Use 1 if several files are read at once.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Reader {
         self.threads = threads;
@@ -106,6 +107,9 @@ impl Reader {
     }
 
     /// Reads the trace in a file, in any known format.
+    ///
+    /// # Errors
+    /// As for [`read::open`](super::open).
     pub fn open(self, path: impl AsRef<Path>) -> Result<TraceStore, TraceError> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -126,6 +130,9 @@ impl Reader {
     }
 
     /// Reads the trace in these bytes, in any known format.
+    ///
+    /// # Errors
+    /// As for [`read::open`](super::open).
     pub fn from_slice(self, bytes: &[u8]) -> Result<TraceStore, TraceError> {
         let bytes = strip_bom(bytes);
         match Format::of(bytes)? {
@@ -138,8 +145,10 @@ impl Reader {
 
     /// Reads the trace from a stream, in any known format.
     ///
-    /// The text is parsed while it arrives and is never in memory as a whole. The stream needs no buffer
-    /// of its own.
+    /// The text is parsed while it arrives and is never in memory as a whole. The stream need not be buffered.
+    ///
+    /// # Errors
+    /// As for [`read::open`](super::open).
     pub fn from_reader(self, reader: impl Read) -> Result<TraceStore, TraceError> {
         let mut reader = reader;
         let mut head = Vec::with_capacity(optrace::MAGIC.len());
@@ -157,12 +166,12 @@ impl Reader {
             Format::Recorded => {
                 let mut text = BufReader::with_capacity(1 << 16, window.rest());
                 recorded(Deserializer::from_reader(&mut text)).map_err(|error| {
-                    // Damaged compressed data gives wrong text first; the decoder notices only at the end.
+                    // Damaged compressed data first yields wrong text; the decoder notices the damage only at the end.
                     let damage = io::copy(&mut text, &mut io::sink()).err();
                     damage.map_or(error, TraceError::reading)
                 })
             }
-            // Begins with other bytes: see above.
+            // Not possible: a recording begins with other bytes, see above.
             Format::Optrace => Err(TraceError::not_a_trace(
                 "a recording begins with its header",
             )),

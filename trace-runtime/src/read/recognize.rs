@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of the trace in these bytes. If they are not a trace, the error names what they are.
+    /// The format of the trace in these bytes. If they are not a trace, the error describes the content.
     pub fn of(bytes: &[u8]) -> Result<Format, TraceError> {
         let bytes = strip_bom(bytes);
         if bytes.starts_with(&MAGIC) {
@@ -30,7 +30,7 @@ impl Format {
             .unwrap_or_else(|fault| Err(fault.into_error(bytes, Passed::default())))
     }
 
-    /// The same for text that may be incomplete: a fault at its end means that more text is needed.
+    /// The format of text that may be incomplete: a fault at the end of the text means that more text is needed.
     pub(super) fn look(mut scanner: Scanner<'_>) -> Result<Result<Format, TraceError>, Fault> {
         let text = scanner.rest();
         if scanner.at_end()? {

@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 
 /// Bits of a start that one pass sorts by.
 const DIGIT: u32 = 11;
-/// With more passes, or fewer rows, comparing them is faster.
+/// If more passes were needed, or there are few rows, a sort by comparison is faster.
 const MOST_DIGITS: u32 = 4;
 const FEWEST_ROWS: u32 = 2048;
 
-/// Sorts rows by start, and those that start together by end, last one first. Equal rows stay in the order of the file.
+/// Sorts rows by start, and those that start together by end, last one first. Equal rows keep the order of the file.
 ///
 /// Sorts by digits, lowest first: a tenth of the instructions that comparing takes for 10^5 rows. Only the order is sorted,
 /// then the rows are moved in place: a second list of rows would be as large as the finished trace.

@@ -1,4 +1,4 @@
-//! A cursor over JSON text that copies nothing: strings and numbers come out as slices of the input.
+//! A cursor over JSON text that copies nothing: strings and numbers are returned as slices of the input.
 //!
 //! Written for traces of hundreds of megabytes of which a reader needs a few fields. Skipped values are
 //! checked only for balanced brackets and closed strings: some profilers write `nan` or raw control
@@ -14,7 +14,7 @@ pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     /// True if more text follows these bytes.
-    goes_on: bool,
+    more_follows: bool,
 }
 
 /// An error in the text: its position, and what was expected there.
@@ -72,7 +72,7 @@ impl<'a> Raw<'a> {
         String::from_utf8_lossy(self.0)
     }
 
-    /// A whole number, however it is written: `7`, `"7"`, `7.0`.
+    /// A whole number in any form: `7`, `"7"`, `7.0`.
     #[inline]
     pub(super) fn number<T: TryFrom<i128>>(self) -> Option<T> {
         // Nearly all are digits that fit.
@@ -107,9 +107,13 @@ impl<'a> Scanner<'a> {
         Scanner::within(bytes, 0, false)
     }
 
-    /// A scanner over text that may be incomplete, from `at` on. `goes_on` is true if more text follows.
-    pub(super) fn within(bytes: &'a [u8], at: usize, goes_on: bool) -> Scanner<'a> {
-        Scanner { bytes, at, goes_on }
+    /// A scanner over text that may be incomplete, from `at` on. `more_follows` is true if more text follows.
+    pub(super) fn within(bytes: &'a [u8], at: usize, more_follows: bool) -> Scanner<'a> {
+        Scanner {
+            bytes,
+            at,
+            more_follows,
+        }
     }
 
     pub(super) fn fault<T>(&self, expected: &'static str) -> Result<T, Fault> {
@@ -119,7 +123,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// The next byte that is not white space, without taking it.
+    /// The next byte that is not white space. It is not consumed.
     #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -243,7 +247,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The same near the end of the text, byte by byte.
+    /// [`skip_nested`](Self::skip_nested) near the end of the text, where no whole block is left: byte by byte.
     fn skip_nested_slowly(&mut self, mut open: OpenBrackets) -> Result<(), Fault> {
         loop {
             match self.bytes.get(self.at) {
@@ -273,7 +277,7 @@ impl<'a> Scanner<'a> {
         Ok(Members { first: true })
     }
 
-    /// The next key of an object, whose value must then be taken.
+    /// The next key of an object. The caller must then read its value.
     #[inline]
     pub(super) fn next_key(&mut self, members: &mut Members) -> Result<Option<Raw<'a>>, Fault> {
         if self.take(b'}') {
@@ -299,7 +303,7 @@ impl<'a> Scanner<'a> {
         &self.bytes[start..end]
     }
 
-    /// The [`tail`] of what comes next, if it is that long.
+    /// The [`tail`] of the next `length` bytes, if there are as many.
     #[inline]
     pub(super) fn tail(&self, length: usize) -> Option<u64> {
         self.bytes.get(self.at..self.at + length).map(tail)
@@ -338,7 +342,7 @@ impl<'a> Scanner<'a> {
     /// True if only white space is left.
     pub(super) fn at_end(&mut self) -> Result<bool, Fault> {
         let nothing = self.peek().is_none();
-        if nothing && self.goes_on {
+        if nothing && self.more_follows {
             return self.fault("more text");
         }
         Ok(nothing)
@@ -346,7 +350,7 @@ impl<'a> Scanner<'a> {
 
     /// True if only white space is left, and more text follows it.
     pub(super) fn is_cut_off(&mut self) -> bool {
-        self.goes_on && self.peek().is_none()
+        self.more_follows && self.peek().is_none()
     }
 
     /// The text from the cursor on.
@@ -363,7 +367,7 @@ pub(super) fn tail(text: &[u8]) -> u64 {
         .map_or(0, |tail| u64::from_le_bytes(*tail))
 }
 
-/// One bit for each open bracket: set for an object. Past 64 levels the kind is not checked.
+/// One bit for each open bracket: set for an object. Below 64 levels, the kind is not checked.
 #[derive(Default)]
 struct OpenBrackets {
     depth: u64,
@@ -437,8 +441,8 @@ fn block_at(bytes: &[u8], at: usize) -> Option<&[u8; BLOCK]> {
 
 /// Index of the first quote or backslash from `at` on, or the length of the text.
 ///
-/// Most strings are shorter than a block: those are searched here, because calling `memchr2` for every
-/// string costs 8 % more instructions on a `torch.profiler` trace. Longer ones are left to it.
+/// Most strings are shorter than a block. Those are searched here, because calling `memchr2` for every string costs 8 %
+/// more instructions on a `torch.profiler` trace. Longer ones are searched by `memchr2`.
 #[inline]
 fn quote_or_backslash(bytes: &[u8], at: usize) -> usize {
     let mut from = at;

@@ -8,7 +8,7 @@ pub(super) struct StepName {
     pub(super) number: Option<u64>,
 }
 
-/// Annotations that count the same loop. A trace may have several: its steps are of the first one in this order.
+/// Annotations that count the same loop. If a trace has several, the first one in this order marks its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Family {
     /// `ProfilerStep#5` and `ProfilerStep*` of `torch.profiler`.

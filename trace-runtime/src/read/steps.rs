@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The rows of a trace that mark its steps. They do not become entries.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// By op, the number of the step that it marks; `None` if its name has no number, so that its steps are counted.
+    /// By op, the number of the step that it marks; `None` if its name has no number: its steps are then counted.
     numbers: HashMap<u32, Option<u64>, FastHash>,
     /// The lane whose annotations are the steps, by rank.
     lanes: BTreeMap<Option<u32>, u32>,
@@ -21,9 +21,10 @@ pub(super) struct Steps {
 impl Steps {
     /// Finds the annotations that mark steps.
     ///
-    /// If several loops are annotated, the steps are those of `torch.profiler`, else of an annotation with a `step_num`, else
-    /// of the loop whose annotations take the most time (the outer one), else those on rows of devices. If several threads
-    /// of a rank annotate the loop, the thread whose annotations take the most time decides.
+    /// If several loops are annotated, the steps are those of `torch.profiler`, else of an annotation with a
+    /// `step_num`, else of the loop whose annotations take the most time (the outer one), else those on rows of
+    /// devices. If several threads of a rank annotate the loop, the thread whose annotations take the most time
+    /// decides.
     pub(super) fn find(rows: &[EventRow], ops: &Ops, places: &Places) -> Steps {
         let named: HashMap<u32, StepName, FastHash> = ops.steps().collect();
         if named.is_empty() {
@@ -73,8 +74,8 @@ impl Steps {
         !self.numbers.is_empty() && self.numbers.contains_key(&op)
     }
 
-    /// Takes a row that marks a step. `step` is its time, rank and thread in the trace; `process_rank` is the rank
-    /// that the row's process is named after. Rows come in the order of their starts.
+    /// Takes a row that marks a step. `step` is its time, rank and thread in the trace; `process_rank` is the rank that
+    /// the row's process is named after. Call it in the order of starts.
     pub(super) fn take(&mut self, row: &EventRow, process_rank: Option<u32>, mut step: TraceStep) {
         if self.lanes.get(&process_rank) != Some(&row.lane) {
             return;

@@ -21,7 +21,7 @@ impl TensorList {
         let mut tensors = TensorList::default();
         let mut types = Types(Scanner::new(types.0), None);
         let mut scanner = Scanner::new(dims.0);
-        // The event that holds this text was read whole, so only its shape can be unexpected.
+        // The event with this text was read completely, so the text is valid JSON, but may have an unexpected form.
         let _ = tensors.read_list(&mut scanner, &mut types);
         tensors
     }
@@ -85,7 +85,7 @@ impl TensorList {
     }
 }
 
-/// The strings of `Input type`, one after the other; unknown past their end.
+/// The strings of `Input type`, one after the other; the type is unknown after the last one.
 struct Types<'a>(Scanner<'a>, Option<super::scanner::Members>);
 
 impl Types<'_> {

@@ -49,8 +49,8 @@ fn each(
 }
 
 impl Texts {
-    /// The number, from 0, of the text made of these parts. `more` are further parts; those whose bit in `chosen` is set are
-    /// used. Empty parts are not stored.
+    /// The number, from 0, of the text made of these parts. `more` are further parts; those whose bit in `chosen` is
+    /// set are used. Empty parts are not stored.
     #[inline]
     pub(super) fn id<const A: usize>(
         &mut self,
@@ -120,7 +120,7 @@ impl Texts {
         id
     }
 
-    /// Puts a text into the first free slot from its hash on.
+    /// Puts a text into the first free slot, beginning at its hash.
     fn place(&mut self, id: u32) {
         let last = self.slots.len() - 1;
         let mut slot = self.known[id as usize].1 as usize & last;

@@ -1,7 +1,7 @@
 //! The part of a file that is being read.
 //!
-//! A file is hundreds of megabytes of which the collector keeps little. A window of a quarter of a
-//! megabyte is faster than the whole text in memory, because it stays in the processor's cache.
+//! A file may have hundreds of megabytes, of which the collector keeps little. A window of a quarter of a megabyte is
+//! faster than the whole text in memory, because it stays in the processor's cache.
 
 use super::TraceError;
 use super::scanner::{Fault, Members, Passed, Scanner};
@@ -9,7 +9,7 @@ use memchr::{memchr, memchr2, memmem};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-/// The size of a window at first, in bytes. It grows for a piece that does not fit.
+/// The size of a window at first, in bytes. It grows if a piece does not fit.
 const SIZE: usize = 1 << 18;
 /// The longest event, or value of the top-level object, in bytes. Without a limit a small compressed file
 /// could fill the memory.
@@ -30,7 +30,7 @@ pub(super) struct Window<R> {
     at: usize,
     ended: bool,
     passed: Passed,
-    /// The longest piece; a test uses a smaller one than [`LONGEST_PIECE`].
+    /// The longest piece. It is [`LONGEST_PIECE`], except in a test.
     longest: usize,
 }
 
@@ -50,7 +50,7 @@ impl<R: Read> Window<R> {
             longest: LONGEST_PIECE,
         };
         window.more()?;
-        // The mark that some editors put in front of UTF-8.
+        // The byte order mark that some editors write before UTF-8.
         if window.text[..window.filled].starts_with(MARK) {
             window.text.copy_within(MARK.len().., 0);
             window.filled -= MARK.len();
@@ -196,7 +196,7 @@ impl<R: Read> Window<R> {
     }
 
     fn error(&mut self, fault: Fault) -> TraceError {
-        // Damaged compressed data gives wrong text first; the decoder notices only at the end.
+        // Damaged compressed data first yields wrong text; the decoder notices the damage only at the end.
         while !self.ended {
             let rest = &mut self.text[self.filled..];
             let mut elsewhere = [0; 4096];
@@ -253,7 +253,7 @@ impl<R: Read> Read for Rest<R> {
     }
 }
 
-/// Follows the strings in JSON text, to know how long the current one is, or the text since the last one.
+/// Follows the strings in JSON text, to measure the current string or the text since the last one.
 #[derive(Debug, Default)]
 struct StringLength {
     inside: bool,
@@ -429,7 +429,7 @@ mod tests {
             let error = error.downcast::<TraceError>().unwrap();
             assert_eq!(error.kind(), TraceErrorKind::TooLarge);
         }
-        // Outside of strings there is no limit, and short strings are not added up.
+        // There is no limit outside strings, and the lengths of short strings are not added up.
         let many = b"[\"some text\", 12345, \"a \\\" quote\"]".repeat(5000);
         let mut rest = Window::with_size(many.as_slice(), 64).unwrap().rest();
         rest.longest = 16;

@@ -1,4 +1,4 @@
-//! Rows of devices in the traces of XLA's profiler (JAX, TensorFlow): a device is a process there.
+//! Rows of devices in the traces of XLA's profiler (JAX, TensorFlow): each device is a process in these traces.
 
 /// The sort of a row, by the names of its process and thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) enum XlaRow {
     Work,
     /// Steps, as the profiler found them.
     Steps,
-    /// Work that other rows of the device have already: modules, name scopes, source lines.
+    /// Work that other rows of the device show too: modules, name scopes, source lines.
     Repeated,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn is_stream(thread: &str) -> bool {
     thread.starts_with("Stream")
 }
 
-/// True if an HLO op communicates: `all-reduce.3`, `collective-permute-start`.
+/// True if an HLO op is communication: `all-reduce.3`, `collective-permute-start`.
 pub(super) fn communicates(op: &str) -> bool {
     const NAMES: [&str; 8] = [
         "all-reduce",

@@ -84,7 +84,7 @@ impl Default for SessionBuilder {
 
 impl SessionBuilder {
     /// The most bytes that recorded ops may take, over all threads: their rows, shapes, names and metadata. 1 GiB if
-    /// not set, enough for about 40 million ops. Past it, ops are dropped and counted in the trace's `dropped`.
+    /// not set, enough for about 40 million ops. Ops beyond the limit are dropped and counted in the trace's `dropped`.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
         self
@@ -115,7 +115,8 @@ impl SessionBuilder {
     }
 
     /// Records one in `n` executions of each op on each thread, the first one included; 0 counts as 1. The others are
-    /// counted in the trace's `sampled_out`. The parent of an op inside one that is left out is the next op around it.
+    /// counted in the trace's `sampled_out`. If an op is left out, the parent of the ops inside it is the next recorded
+    /// op around it.
     pub fn sample(mut self, n: u32) -> Self {
         self.sample = n.max(1);
         self
@@ -124,9 +125,9 @@ impl SessionBuilder {
     /// Records a sample of the heap's blocks in a program with `TracedAlloc`: one per `bytes` bytes on average, at
     /// random, as jemalloc and Go do; 512 KiB is a good value. 0, the default, records every block.
     ///
-    /// For programs that allocate millions of times a second: a block that is not sampled costs about 25 instructions when
-    /// it is allocated and again when it is freed. The figures are then unbiased estimates, and the report marks them as
-    /// such. An op whose blocks were sampled `n` times has a relative standard error of about `1 / √n`.
+    /// For programs that allocate millions of times a second: a block that is not sampled costs about 25 instructions
+    /// when it is allocated and again when it is freed. The figures are then unbiased estimates, and the report marks
+    /// them as such. An op whose blocks were sampled `n` times has a relative standard error of about `1 / √n`.
     pub fn sample_allocations(mut self, every_bytes: u64) -> Self {
         self.sample_allocations = every_bytes;
         self
@@ -138,7 +139,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Records only some ops.
+    /// Records only some ops: by name, module and duration. See [`Filter`].
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
         self
@@ -166,8 +167,8 @@ impl SessionBuilder {
     /// The space of the ring is reserved at the [start](Self::start).
     ///
     /// The file can be read at any time, even while the program runs, with [`read::open`](crate::read::open) and
-    /// `optrace`. Do not truncate or overwrite it while it is being recorded. If there is a file with the recording of a
-    /// process that crashed, that file is renamed to `name.PID.optrace`. Any other file is replaced.
+    /// `optrace`. Do not truncate or overwrite it while it is being recorded. If there is a file with the recording of
+    /// a process that crashed, that file is renamed to `name.PID.optrace`. Any other file is replaced.
     ///
     /// Use this for long runs and for programs that may crash, and [`output`](Self::output) to write one file in
     /// another format at the end. [`Session::finish`] reads the file back; drop the session if you do not need the
@@ -194,16 +195,16 @@ impl SessionBuilder {
         self
     }
 
-    /// The bytes of the ring of [`stream_to`](Self::stream_to). 64 MiB if not set, enough for 2.7 million ops: more
-    /// are needed only if many threads record without a pause, or the disk is slow.
+    /// The bytes of the ring of [`stream_to`](Self::stream_to). 64 MiB if not set, enough for 2.7 million ops. A larger
+    /// ring is needed only if many threads record without a pause, or the disk is slow.
     pub fn stream_buffer(mut self, bytes: usize) -> Self {
         self.stream.ring_bytes = bytes;
         self
     }
 
-    /// Splits the recording of [`stream_to`](Self::stream_to): `run.optrace` has the ring, and ops that are moved out of it
-    /// go to `run.1.optrace`, `run.2.optrace` and so on. A new file begins when one has more than `max_bytes`. When
-    /// there are more than `max_files` of them, the oldest is removed, and its ops are counted in the trace's
+    /// Splits the recording of [`stream_to`](Self::stream_to): `run.optrace` has the ring, and ops that are moved out
+    /// of it go to `run.1.optrace`, `run.2.optrace` and so on. A new file begins when one has more than `max_bytes`.
+    /// When there are more than `max_files` of them, the oldest is removed, and its ops are counted in the trace's
     /// `replaced`.
     ///
     /// [`read::open`](crate::read::open) reads `run.optrace` with all its parts. A single part can be read too.
@@ -218,10 +219,11 @@ impl SessionBuilder {
     /// Keeps only the last ops, in a fixed amount of memory: a flight recorder that can always be on. Older ops are
     /// replaced and counted in the trace's `replaced`.
     ///
-    /// The limit is a number of bytes, or a [`Duration`](std::time::Duration). [`Session::dump`] writes the kept ops to a
-    /// file while recording continues; [`dump_on_panic`](Self::dump_on_panic), [`dump_on_signal`](Self::dump_on_signal) and
-    /// [`dump_if_slower`](Self::dump_if_slower) write them automatically; [`output`](Self::output) writes them at the end.
-    /// With [`stream_to`](Self::stream_to) the memory is that of a file, so that the kept ops outlive the process.
+    /// The limit is a number of bytes, or a [`Duration`](std::time::Duration). [`Session::dump`] writes the kept ops to
+    /// a file while recording continues; [`dump_on_panic`](Self::dump_on_panic),
+    /// [`dump_on_signal`](Self::dump_on_signal) and [`dump_if_slower`](Self::dump_if_slower) write them automatically;
+    /// [`output`](Self::output) writes them at the end. With [`stream_to`](Self::stream_to) the memory is that of a
+    /// file, so that the kept ops outlive the process.
     ///
     /// ```
     /// use trace_runtime::{Session, TraceView, read, traced_op};
@@ -275,10 +277,10 @@ impl SessionBuilder {
 
     /// Writes the [output](Self::output) also when SIGINT or SIGTERM ends the process, which would otherwise lose it.
     ///
-    /// When such a signal arrives, a thread writes the trace so far. Then the signal has its usual effect: the handler that
-    /// was set before this session is called, or the process ends. If the program continues, the recording continues too,
-    /// and the file is written again at its end. A second signal does not wait for the file. Signals that the process
-    /// ignores stay ignored.
+    /// When such a signal arrives, a thread writes the trace so far. Then the signal has its usual effect: the handler
+    /// that was set before this session is called, or the process ends. If the program continues, the recording
+    /// continues too, and the file is written again at its end. A second signal does not wait for the file. Signals
+    /// that the process ignores are still ignored.
     ///
     /// If the program has its own signal handler, set it before the session starts. A session that
     /// [streams](Self::stream_to) needs this only for a second file: its recording is complete without it.
@@ -287,7 +289,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Makes the folder of the output, if it does not exist; if that fails, [`start`](Self::start) has the error.
+    /// Creates the folder of the output if it does not exist. If that fails, [`start`](Self::start) returns the error.
     pub(super) fn make_folder(&self) {
         let path = self.output.as_deref().or(self.stream.path.as_deref());
         let path = path.map(|path| fill_in(path, self.rank));
@@ -309,7 +311,7 @@ impl SessionBuilder {
     /// # Errors
     ///
     /// There is a session already, or the [output](Self::output) cannot be written: its directory does not exist, or
-    /// its ending is not that of a format.
+    /// its ending does not name a format.
     pub fn start(self) -> Result<Session, SessionError> {
         if !state::claim() {
             return Err(SessionError::already_running());
@@ -352,7 +354,7 @@ impl SessionBuilder {
         }
         let (base, start_unix_ns) = anchor(&mut clock);
         metadata.insert(keys::START_UNIX_NS.into(), start_unix_ns.to_string());
-        // Facts from the caller replace ours.
+        // Facts from the caller replace those of the tracer.
         metadata.extend(self.metadata);
         let mut shared =
             Shared::new(self.memory_limit, self.rank, self.sample).with_filter(self.filter);
@@ -393,9 +395,9 @@ fn is_recording(path: &Path) -> bool {
         .is_some_and(|ending| ending.eq_ignore_ascii_case("optrace"))
 }
 
-/// The moment from which the session counts, in ticks and by the wall clock.
+/// The moment from which the session counts, in ticks and on the wall clock.
 ///
-/// A program may be interrupted between the two reads, so the closest of a few pairs is used.
+/// The program may be interrupted between the two readings, so the closest of a few pairs is used.
 fn anchor(clock: &mut Clock) -> (u64, u128) {
     let mut pair = || {
         let before = clock.now();

@@ -20,7 +20,7 @@ pub(super) struct Destination {
 struct Written {
     /// The file that was there before this session, or that it wrote itself; `None` if there was no file.
     before: Option<FileIdentity>,
-    /// The file that this session has written, if another process has the name.
+    /// The file that this session has written instead, if another process has the name.
     elsewhere: Option<OutputFile>,
 }
 
@@ -33,8 +33,8 @@ impl Destination {
         Destination { file, written }
     }
 
-    /// Writes the trace, over the file that this session has written before. Returns the path if it is not the requested
-    /// one.
+    /// Writes the trace, over a file that this session has written before. Returns the path if it differs from the
+    /// requested one.
     pub(super) fn write(
         &self,
         trace: &TraceStore,

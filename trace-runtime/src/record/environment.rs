@@ -18,7 +18,7 @@ const SCHEDULE: &str = "OPTRACE_SCHEDULE";
 const ON_SIGNAL: &str = "OPTRACE_ON_SIGNAL";
 /// The variables in which launchers of distributed jobs put a process's rank and the number of processes.
 ///
-/// Inside a Slurm job, `mpirun` sets its own variables and those of Slurm are set too, so Slurm comes last.
+/// `mpirun` inside a Slurm job sets its own variables in addition to those of Slurm, so Slurm is last.
 /// `OMPI_UNIVERSE_SIZE` is the number of slots, not of processes.
 const RANKS: [(&str, &str); 5] = [
     ("RANK", "WORLD_SIZE"),
@@ -47,7 +47,7 @@ impl EnvSession {
         self.0.as_mut()
     }
 
-    /// The session itself, if there is one.
+    /// The session, if there is one.
     pub fn into_inner(self) -> Option<Session> {
         self.0
     }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn every_launcher_is_understood_and_the_nearest_one_counts() {
+    fn every_launcher_is_supported_and_the_nearest_one_counts() {
         for (rank, size) in RANKS {
             let variables = [("OPTRACE", "t.json"), (rank, "3"), (size, "5")];
             let builder = from(&variables).unwrap().unwrap();

@@ -31,7 +31,7 @@ pub enum SessionErrorKind {
     AlreadyRunning,
     /// An environment variable has a value that cannot be used.
     Environment,
-    /// The output file cannot be written: its directory does not exist, or its ending is not that of a format.
+    /// The output file cannot be written: its directory does not exist, or its ending does not name a format.
     /// Reported when the session starts.
     Output,
     /// Writing the trace failed when the session finished.
@@ -92,7 +92,7 @@ impl SessionError {
         }
     }
 
-    /// The trace that could not be written: nothing recorded is lost. None for the other kinds.
+    /// The trace that could not be written, complete. `None` for the other kinds.
     pub fn into_trace(self) -> Option<TraceStore> {
         self.trace.map(|trace| *trace)
     }
@@ -121,7 +121,7 @@ impl fmt::Display for SessionError {
 impl std::error::Error for SessionError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.cause {
-            // This error has the text of its cause, so its source is the source of that cause.
+            // The message includes that of the cause, so the source is the next cause.
             Cause::Output(error) | Cause::Write(error) => error.source(),
             Cause::AlreadyRunning | Cause::Environment { .. } => None,
         }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The ops that a [flight recorder](super::SessionBuilder::keep_last) keeps: those that fit into a number of bytes, or those
-/// of the last seconds.
+/// The ops that a [flight recorder](super::SessionBuilder::keep_last) keeps: those that fit into a number of bytes, or
+/// those of the last seconds.
 ///
 /// ```
 /// use std::time::Duration;
@@ -20,8 +20,7 @@ use std::time::Duration;
 pub enum KeepLast {
     /// The ops that fit into this many bytes: about 40,000 per MiB.
     Bytes(usize),
-    /// The ops that ended within this time, as far as they fit into the
-    /// [buffer](super::SessionBuilder::stream_buffer).
+    /// The ops that ended within this time, if they fit into the [buffer](super::SessionBuilder::stream_buffer).
     For(Duration),
 }
 
@@ -48,7 +47,7 @@ pub(super) struct Triggers {
 }
 
 impl Triggers {
-    /// A setting that needs the path of `dump_to`, if there is one.
+    /// The name of a setting that needs the path of `dump_to`, if one was made.
     pub(super) fn needs_path(&self) -> Option<&'static str> {
         let settings = [
             (self.on_panic, "dump_on_panic"),

@@ -7,7 +7,7 @@ use std::cell::{OnceCell, RefCell};
 #[derive(Debug)]
 pub(super) struct LiveTrace {
     shown: OnceCell<RecordedExecutionTrace>,
-    /// The content of `shown` before something changed.
+    /// The trace as last returned, if it changed since then.
     stale: RefCell<Option<RecordedExecutionTrace>>,
 }
 
@@ -19,7 +19,7 @@ impl LiveTrace {
         }
     }
 
-    /// Something has changed since the last call.
+    /// Marks the trace as changed since the last call.
     #[inline]
     pub(super) fn invalidate(&mut self) {
         if self.shown.get().is_some() {
@@ -48,7 +48,7 @@ impl LiveTrace {
     }
 }
 
-/// Inserts an op before its children, which ended earlier. Their time is no longer added to the total.
+/// Inserts an op before its children, which ended earlier. Their time is then no longer added to the total.
 fn insert(trace: &mut RecordedExecutionTrace, entry: RecordedTraceEntry) {
     let at = trace
         .entries

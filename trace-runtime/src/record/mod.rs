@@ -1,4 +1,4 @@
-//! The write side: sessions, and the recorder of one thread.
+//! Records ops: sessions, and the recorder of one thread.
 //!
 //! The hot path is in `trace_core`: a thread's recorder appends one row to its own chunk when an op ends. The
 //! [`Session`] knows every thread's log and takes the chunks over when it finishes.

@@ -1,4 +1,4 @@
-//! The same without the feature `alloc`: the heap is not recorded.
+//! Replaces `heap` without the feature `alloc`: the heap is not recorded.
 
 use crate::model::TraceStore;
 use trace_core::__engine::state::Running;

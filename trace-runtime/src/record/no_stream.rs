@@ -47,7 +47,7 @@ pub(super) struct OnSignal(Infallible);
 impl OnSignal {
     pub(super) fn install(_write: impl Fn() + Send + 'static) -> std::io::Result<OnSignal> {
         Err(std::io::Error::other(
-            "`output_on_signal` takes Unix and the feature `stream` of `trace-runtime`",
+            "`output_on_signal` needs Unix and the feature `stream` of `trace-runtime`",
         ))
     }
 }
@@ -63,7 +63,7 @@ impl Stream {
         _base: u64,
         _metadata: &HashMap<String, String>,
     ) -> Result<Stream, TraceError> {
-        let message = "this build cannot record into a ring or a mapped file, which takes Unix and the feature \
+        let message = "this build cannot record into a ring or a mapped file, which needs Unix and the feature \
                        `stream` of `trace-runtime`; use `output` with another ending, such as `.json`";
         let error = TraceError::new(TraceErrorKind::UnknownFormat, message);
         Err(match &settings.path {

@@ -13,14 +13,14 @@ use trace_core::__engine::state;
 
 /// Records the ops of one thread.
 ///
-/// There are two ways to use one. A recorder from [`new`](Self::new) records the ops that its methods begin and end, and
-/// [`finish`](Self::finish) returns them. [`with_recorder`](crate::with_recorder) gives access to the recorder that
+/// There are two ways to use one. A recorder from [`new`](Self::new) records the ops that its methods begin and end,
+/// and [`finish`](Self::finish) returns them. [`with_recorder`](crate::with_recorder) gives access to the recorder that
 /// `#[traced_op]` uses on a thread; its ops belong to the session.
 ///
 /// Ops opened by [`begin_op`](Self::begin_op) are flat: the next `begin_op` ends them. Ops opened by
-/// [`begin_nested`](Self::begin_nested) stay open until they are ended, and whatever begins in
-/// between is inside them. The two mix: `begin_op` ends the innermost op only if `begin_op` opened
-/// it, and never one that `#[traced_op]` or `begin_nested` opened.
+/// [`begin_nested`](Self::begin_nested) stay open until they are ended, and ops that begin in between are inside them.
+/// The two mix: `begin_op` ends the innermost op only if `begin_op` opened it, and never one that `#[traced_op]` or
+/// `begin_nested` opened.
 ///
 /// ```
 /// use trace_runtime::TraceRecorder;
@@ -78,8 +78,7 @@ impl TraceRecorder {
             .end_op_with_shapes(&input_shapes, &output_shape);
     }
 
-    /// Ends the innermost op without shapes: its output counts as a scalar, as it does when
-    /// [`end_op_with_shapes`](Self::end_op_with_shapes) is given none.
+    /// Ends the innermost op without shapes. Its output then has no dims, like a scalar.
     pub fn end_op(&mut self) {
         self.changing().end_op();
     }
@@ -89,8 +88,8 @@ impl TraceRecorder {
         self.changing().begin_nested(operation);
     }
 
-    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
-    /// left open inside it. Does nothing when there is none.
+    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and the ops inside it that `begin_op`
+    /// opened. Does nothing when there is none.
     pub fn end_nested(&mut self) {
         self.changing().end_nested();
     }
@@ -109,7 +108,8 @@ impl TraceRecorder {
         result
     }
 
-    /// The trace so far, without open ops. Its cost is proportional to the number of ops that ended since the last call.
+    /// The trace so far, without open ops. Its cost is proportional to the number of ops that ended since the last
+    /// call.
     pub fn current_trace(&self) -> &RecordedExecutionTrace {
         self.live.get(|covered| {
             let Some(recorded) = self.recorder.rows_since(covered) else {
@@ -127,7 +127,7 @@ impl TraceRecorder {
         finish(self.recorder)
     }
 
-    /// The recorder, for a change. Invalidates the trace of [`current_trace`](Self::current_trace).
+    /// The recorder, for changes. Invalidates the trace of [`current_trace`](Self::current_trace).
     fn changing(&mut self) -> &mut Recorder {
         self.live.invalidate();
         &mut self.recorder
@@ -155,7 +155,8 @@ pub(super) fn finish(recorder: Recorder) -> RecordedExecutionTrace {
     RecordedExecutionTrace::from(&store)
 }
 
-/// Runs `f` on the recorder that `#[traced_op]` uses on this thread, if this thread records.
+/// Runs `f` on the recorder that `#[traced_op]` uses on this thread. Returns `None`, without a call of `f`, if this
+/// thread does not record or its recorder is in use.
 ///
 /// Ops that run inside `f` are not recorded, only counted as dropped: the recorder is in use.
 ///
@@ -194,7 +195,7 @@ impl Lent<'_> {
             Ok((generation, live)) if generation == recorder.generation() => live,
             _ => LiveTrace::new(),
         };
-        // Annotated functions have recorded since.
+        // Annotated functions may have recorded ops since the last call.
         live.invalidate();
         let recorder = TraceRecorder { recorder, live };
         Lent { recorder, place }

@@ -38,7 +38,8 @@ impl Schedule {
         self
     }
 
-    /// Number of steps after the wait that are recorded and discarded, so that caches and clocks are warm. 0 if not set.
+    /// Number of steps after the wait that are recorded and discarded, so that caches and clocks are warm. 0 if not
+    /// set.
     pub const fn warm_up(mut self, steps: usize) -> Schedule {
         self.warm_up = steps;
         self
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_follow_each_other_as_often_as_asked() {
+    fn phases_repeat_as_often_as_set() {
         let schedule = Schedule::new().wait(1).warm_up(1).active(2).repeat(2);
         assert_eq!(phases(schedule, 10), ".wAA.wAA..");
     }

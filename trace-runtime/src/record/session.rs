@@ -30,8 +30,8 @@ use trace_core::__engine::state::{self, Running};
 /// [`finish`](Self::finish).
 ///
 /// There is one at a time; a second start is an error. `finish` gathers the ops of every thread, whether the thread is
-/// running, parked or gone, without stopping it. An op that is still running on another thread is not part of the trace.
-/// On the thread that calls `finish`, open ops of a [`TraceRecorder`](crate::TraceRecorder) are entries with
+/// running, parked or has ended, without stopping it. An op that is still running on another thread is not part of the
+/// trace. On the thread that calls `finish`, open ops of a [`TraceRecorder`](crate::TraceRecorder) are entries with
 /// [`Outcome::Unfinished`](crate::Outcome::Unfinished). Functions with `#[traced_op]` that are running there, and async
 /// ops, are counted in the trace's `still_running`.
 ///
@@ -90,6 +90,9 @@ pub(super) struct Settings {
 
 impl Session {
     /// Starts recording all threads.
+    ///
+    /// # Errors
+    /// There is a session already.
     pub fn start() -> Result<Session, SessionError> {
         Session::builder().start()
     }
@@ -131,7 +134,7 @@ impl Session {
             match OnSignal::install(move || of_thread.write()) {
                 Ok(installed) => session.on_signal = Some((installed, output)),
                 Err(error) => {
-                    // It has recorded nothing: dropping it must not write a file.
+                    // The session has recorded nothing, so dropping it must not write a file.
                     session.output = None;
                     return Err(SessionError::output(TraceError::reading(error)));
                 }
@@ -144,9 +147,9 @@ impl Session {
     /// Marks the end of one step of a training or serving loop; the next step begins.
     ///
     /// The trace has the step as a [`TraceStep`](crate::TraceStep), from the step before it (or the start of the
-    /// session) to this call, for all threads. Steps are numbered from 0. Time after the last call is in no step.
-    /// With a [schedule](SessionBuilder::schedule) this moves it on, and only the steps that it keeps are in the
-    /// trace.
+    /// session) to this call, for all threads. Steps are numbered from 0. Time after the last call is in no step. With
+    /// a [schedule](SessionBuilder::schedule), each call also advances the schedule, and only the steps that it keeps
+    /// are in the trace.
     pub fn step(&mut self) {
         let before = self.phase();
         let now = self.running.clock.now();
@@ -195,7 +198,8 @@ impl Session {
         self.schedule.phase_of(self.step)
     }
 
-    /// True if ops are kept now: not while [paused](Self::pause), and with a schedule only in its active steps.
+    /// True if ops are recorded and kept now. False while [paused](Self::pause), and in the steps that a schedule does
+    /// not keep.
     pub fn is_active(&self) -> bool {
         !self.is_paused && self.phase() == Phase::Active
     }
@@ -253,7 +257,7 @@ impl Session {
     /// complete.
     ///
     /// # Errors
-    /// The file cannot be written, or its ending is not that of a format.
+    /// The file cannot be written, or its ending does not name a format.
     pub fn dump(&self, path: impl AsRef<Path>) -> Result<(), TraceError> {
         let path = path.as_ref();
         match &self.stream {
@@ -369,8 +373,8 @@ fn empty_because(error: &TraceError) -> TraceStore {
 
 /// Records the ops that `body` runs on this thread, and nothing else.
 ///
-/// Independent of sessions and of other threads: two threads may record at the same time, and these ops are not part of a
-/// session that is running.
+/// Independent of sessions and of other threads: two threads may record at the same time, and these ops are not part of
+/// a session that is running.
 ///
 /// ```
 /// use trace_runtime::{record, traced_op};

@@ -1,5 +1,5 @@
-//! The data that is needed to write the output of a session when a signal ends the process. The session itself belongs to
-//! another thread.
+//! The data that is needed to write the output of a session when a signal ends the process. The session itself belongs
+//! to another thread.
 
 use super::destination::Destination;
 use super::session::{gather, report_loss, report_other_path};

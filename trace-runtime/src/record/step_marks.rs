@@ -1,9 +1,9 @@
-//! The steps that a session has seen, in ticks.
+//! The steps of a session, in ticks.
 
 use crate::model::TraceStep;
 use crate::model::ticks::TickScale;
 
-/// The most steps that are kept: 24 MB.
+/// The largest number of steps that are kept. They take 24 MB.
 const MOST_STEPS: usize = 1_000_000;
 
 /// The steps of a loop, each from one mark to the next.
@@ -28,8 +28,8 @@ impl StepMarks {
         self.began = now;
     }
 
-    /// A step ends and the next one begins. `kept` is false for steps whose ops are not recorded. Returns the step's
-    /// number and its ends if it is kept.
+    /// A step ends and the next one begins. `kept` is false for steps whose ops are not recorded. Returns the number of
+    /// the step and its start and end, if it is kept.
     pub(super) fn end(&mut self, now: u64, kept: bool) -> Option<(u64, u64, u64)> {
         let (number, start) = (self.next, self.began);
         self.next += 1;

@@ -83,11 +83,11 @@ pub(super) fn overview(report: &Report) -> String {
 pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
     let clock = metadata.get(keys::MERGE_CLOCK).map(|how| {
         let unsure = if how.contains("own start") {
-            "; waits between ranks that are not lined up mean nothing"
+            "; without aligned clocks, waits between ranks have no meaning"
         } else {
             ""
         };
-        format!("ranks are lined up by: {}{unsure}", printable(how))
+        format!("clocks of ranks are aligned by: {}{unsure}", printable(how))
     });
     let steps = metadata
         .get(keys::SELECTED_STEPS)
@@ -95,7 +95,7 @@ pub(super) fn scope(metadata: &HashMap<String, String>) -> Vec<String> {
     clock.into_iter().chain(steps).collect()
 }
 
-/// A line for a trace without live memory: the data that it lacks.
+/// The line for a trace without live memory: it names the missing data.
 pub const FREES_MISSING: &str = "live memory is not shown: the trace has no frees (the allocator `TracedAlloc` records them, torch.profiler with `profile_memory=True`)";
 
 /// Facts that a reader needs before trusting the figures.
@@ -139,7 +139,7 @@ pub(super) fn notes(report: &Report, compiled_out: bool) -> Vec<String> {
     notes
 }
 
-/// A note on steps whose device work ended after them.
+/// A note about device work that ended later than its step.
 pub(super) fn host_runs_ahead(overrun_ns: u64) -> Option<String> {
     (overrun_ns > 0).then(|| {
         format!(

@@ -61,8 +61,8 @@ pub(super) fn devices(report: &Report, limit: usize) -> Table {
     )
 }
 
-/// The device that is busy for longer than the mean. If devices communicate, their computing time is compared:
-/// communication counts as busy while it waits for the slowest device.
+/// A sentence about the busiest device, if it is busy for longer than the mean. If devices communicate, their computing
+/// time is compared: communication counts as busy while it waits for the slowest device.
 fn uneven(devices: &[&DeviceActivity]) -> Option<String> {
     let longest = |does: &str, figure: fn(&DeviceActivity) -> u64| {
         let most = devices.iter().rev().max_by_key(|one| figure(one))?;

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// Width of a share with the space after it.
 const SHARE: usize = 7;
 
-/// The title of the section: it names what the shares refer to.
+/// The title of the section. It names the whole of the shares.
 pub(super) fn title(report: &Report) -> String {
     let of = match report.findings.whole {
         Whole::Steps => "of the steps",

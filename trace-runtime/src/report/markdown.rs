@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_names() {
+    fn names_are_never_markdown() {
         assert_eq!(code("all_reduce"), "`all_reduce`");
         assert_eq!(code("a|b``c"), "``` a\\|b``c ```");
         assert_eq!(plain("<b>*x*"), "\\<b\\>\\*x\\*");

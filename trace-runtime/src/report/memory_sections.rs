@@ -18,7 +18,7 @@ pub(super) fn memory(report: &Report, names: &ShortNames, rows: usize) -> [Table
 
 /// Live memory, the heap by op and suspected leaks of a trace as tables, with up to `rows` rows each; empty ones are
 /// left out. With `sampled_every`, the title of the heap's table states that its figures are estimates.
-/// [`Report::tables`] has them among the others.
+/// [`Report::tables`] includes them.
 pub fn memory_tables(
     live: &[LiveMemory],
     heap_rows: &[HeapRow],

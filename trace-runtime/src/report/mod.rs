@@ -1,7 +1,7 @@
 //! A trace as a report: a headline, the findings, then tables.
 //!
-//! The same [`Report`] is written as text for a terminal, as Markdown, as JSON and as CSV. Nothing here
-//! prints, finds out a terminal's width or reads environment variables: the caller does that.
+//! The same [`Report`] is written as text for a terminal, as Markdown, as JSON and as CSV. Nothing here prints,
+//! measures a terminal or reads environment variables: the caller does that.
 
 mod answer;
 mod device_sections;
@@ -68,7 +68,7 @@ use std::fmt;
 pub struct Report {
     /// The headline: the sentences of the first findings.
     pub answer: String,
-    /// The causes of lost time, those with the largest possible saving first. The answer is made of the first ones.
+    /// The causes of lost time, those with the largest possible saving first. `answer` consists of the first ones.
     pub findings: Findings,
     /// Limits of the figures: dropped entries, compiled-out tracing.
     pub notes: Vec<String>,
@@ -78,9 +78,9 @@ pub struct Report {
     pub threads: usize,
     /// Number of ranks; 0 if ranks are unknown.
     pub ranks: usize,
-    /// Time spent in ops: every op's self time added up.
+    /// Time spent in ops, in nanoseconds: the self times of all ops added up.
     pub total_ns: u64,
-    /// From the first start to the last end.
+    /// Nanoseconds from the first start to the last end.
     pub span_ns: u64,
     /// Entries that were dropped because memory ran out.
     pub dropped: u64,
@@ -94,7 +94,7 @@ pub struct Report {
     pub shapes: Vec<OpRow>,
     /// Time by category of work: of the accelerators if there are any, else of the host.
     pub categories: Vec<CategoryTime>,
-    /// Device time whose launch is unknown, so that no host op has it.
+    /// Device time in nanoseconds that belongs to no host op, because its launch is unknown.
     pub unattributed_device_ns: u64,
     /// The filter of the tables, if there is one.
     pub filter: Option<OpFilter>,
@@ -108,24 +108,24 @@ pub struct Report {
     pub idle: Vec<DeviceIdle>,
     /// Collectives across ranks.
     pub collectives: Vec<Collective>,
-    /// The longest chain of work.
+    /// The longest chain of work, which decided how long the run took.
     pub critical_path: CriticalPath,
     /// Live memory of each device whose frees are recorded; curves are reduced to a few hundred points.
     pub memory: Vec<LiveMemory>,
     /// Heap memory by op and input shapes, if the program used `TracedAlloc`.
     pub heap: Vec<HeapRow>,
-    /// The average distance in bytes between two blocks of the heap that were recorded, if it was sampled: the figures of
-    /// the heap are then estimates.
+    /// The average distance in bytes between two blocks of the heap that were recorded, if it was sampled: the figures
+    /// of the heap are then estimates.
     pub memory_sampled_every: Option<u64>,
     /// Memory that grew with every step.
     pub memory_growth: Vec<MemoryGrowth>,
     /// Ops with executions that did not succeed.
     pub outcomes: Vec<OpOutcomes>,
-    /// Ops too short to trust.
+    /// Ops that are so short that recording them changes their time by 10 % or more.
     pub untrusted: Vec<UntrustedOp>,
-    /// The machine's peaks, if known.
+    /// Peak FLOP/s and memory bandwidth of the machine, if they are known.
     pub peaks: Option<MachinePeaks>,
-    /// Ops against those peaks.
+    /// The FLOP/s of each op, compared with those peaks; empty without peaks.
     pub roofline: Vec<RooflinePoint>,
 }
 
@@ -176,7 +176,7 @@ fn is_compiled_out<T: TraceView + ?Sized>(trace: &T) -> bool {
 const CURVE_POINTS: usize = 256;
 
 impl Report {
-    /// Analyses a trace; its machine's peaks are taken from its metadata if they are there.
+    /// Analyses a trace; the peaks of the machine are read from its metadata, if it has them.
     pub fn of<T: TraceView + ?Sized>(trace: &T) -> Report {
         Report::with_model(trace, |_| ()).0
     }
@@ -191,7 +191,7 @@ impl Report {
         let (mut ops, mut shapes) = (tables.by_op(), tables.by_shape());
         let categorised = tables.categorised();
         let unattributed_device_ns = tables.device_times().unattributed_ns();
-        // Each analysis takes up to as much memory as the trace: one ends before the next begins.
+        // Each analysis takes up to as much memory as the trace, so one ends before the next begins.
         drop(tables);
         let devices = device_sets(trace, &structure);
         drop(structure);
@@ -297,8 +297,8 @@ impl Report {
         self
     }
 
-    /// Sorts the rows of the op tables, [`ops`](Self::ops) and [`shapes`](Self::shapes). Findings and other
-    /// sections stay as they are.
+    /// Sorts the rows of the op tables, [`ops`](Self::ops) and [`shapes`](Self::shapes). Findings and other sections do
+    /// not change.
     #[must_use]
     pub fn sorted_by(mut self, sort: OpSort) -> Report {
         self.ops.sort_by(|a, b| sort.compare(a, b));
@@ -316,7 +316,10 @@ impl Report {
         markdown::write(self, rows)
     }
 
-    /// The whole report as JSON, indented. Times are nanoseconds.
+    /// The whole report as JSON, indented. Times are in nanoseconds, sizes in bytes.
+    ///
+    /// # Errors
+    /// JSON cannot be made. This does not happen for a report.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
@@ -376,7 +379,7 @@ fn threads_of<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<(Option<u32>, Option
     let mut seen: FastSet<(Option<u32>, Option<u64>)> = FastSet::default();
     let mut last = None;
     for view in trace.views() {
-        // Entries of a thread mostly come together.
+        // Consecutive entries are mostly of one thread.
         let thread = (view.rank(), view.thread());
         if last != Some(thread) {
             seen.insert(thread);
@@ -386,7 +389,7 @@ fn threads_of<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<(Option<u32>, Option
     seen.into_iter().collect()
 }
 
-/// The same with fewer points in the curves.
+/// Reduces the number of points in the curves.
 fn thinned_out(mut memory: Vec<LiveMemory>) -> Vec<LiveMemory> {
     for device in &mut memory {
         thin_out(&mut device.curve);

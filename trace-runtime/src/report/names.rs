@@ -39,8 +39,8 @@ pub(super) fn fit(text: &str, width: usize) -> String {
     kept
 }
 
-/// Cuts each text to `width` columns like [`fit`], but keeps different texts different: if two would become equal, their
-/// middle is cut instead, up to where they differ. If that is not enough, they are numbered.
+/// Cuts each text to `width` columns like [`fit`], but keeps different texts different. If two would become equal,
+/// their middle is cut instead, up to the first difference. If that is not enough, they are numbered.
 pub(super) fn fit_distinct(texts: &[&str], width: usize) -> Vec<String> {
     let mut cut: Vec<String> = texts.iter().map(|text| fit(text, width)).collect();
     let mut by_form: HashMap<&str, Vec<usize>> = HashMap::new();

@@ -23,7 +23,7 @@ json_struct!(OpFilter {
 });
 
 impl OpFilter {
-    /// The whole of the shares: the self time of all ops on accelerators, or of all ops on the host.
+    /// The time that shares refer to: the self time of all ops on accelerators, or of all ops on the host.
     pub(super) fn whole_ns(&self, accelerator: bool) -> u64 {
         if accelerator {
             self.device_self_ns
@@ -35,7 +35,7 @@ impl OpFilter {
 
 impl Report {
     /// Keeps only the ops whose name matches in [`ops`](Self::ops), [`shapes`](Self::shapes) and
-    /// [`roofline`](Self::roofline). Shares still refer to all ops. Findings and other sections stay as they are.
+    /// [`roofline`](Self::roofline). Shares still refer to all ops. Findings and other sections do not change.
     ///
     /// A name matches if it contains the pattern, in any case; `*` matches any text in between: `mm` and
     /// `aten::*backward` match `aten::mm_backward`.

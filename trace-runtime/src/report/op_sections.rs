@@ -13,7 +13,7 @@ pub(super) fn by_op(report: &Report, names: &ShortNames, limit: usize) -> Vec<Ta
     on_devices_and_host("By op", &report.ops, report.filter.as_ref(), names, limit)
 }
 
-/// The same by label and input shapes, unless no op has any.
+/// Tables of the ops by label and input shapes; none if no op has a label or shapes.
 pub(super) fn by_shape(report: &Report, names: &ShortNames, limit: usize) -> Vec<Table> {
     let shaped = |row: &&OpRow| {
         let dims = row.input_shapes.as_ref();
@@ -114,7 +114,7 @@ fn ops(
     let table = Table {
         title: title.to_owned(),
         columns,
-        // A table by shapes may have thousands of rows, of which a few are printed.
+        // A table by shapes may have thousands of rows, but only a few are printed.
         rows: rows
             .iter()
             .take(limit)
@@ -137,7 +137,7 @@ struct OptionalColumns {
     output: bool,
     flops_per_s: bool,
     intensity: bool,
-    /// Only in the table by op: rows by shapes would repeat it.
+    /// Only the table by op has it: rows by shapes would repeat it.
     location: bool,
 }
 
@@ -239,7 +239,7 @@ fn location(locations: &[String]) -> String {
     }
 }
 
-/// A time of an op with async executions that were suspended; empty for other ops.
+/// A time as text, for an op with async executions that were suspended; empty for other ops.
 fn awaited(row: &OpRow, ns: u64) -> String {
     if row.suspended_ns == 0 {
         return String::new();

@@ -9,12 +9,12 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OpSort {
-    /// Time that was spent neither in ops inside it nor waiting.
+    /// Self time without waiting.
     #[default]
     SelfTime,
-    /// Time spent in it.
+    /// Time spent in it, ops inside included.
     Total,
-    /// Device time of the work launched by it and below it; on devices the total.
+    /// Device time of the work launched by it and by ops inside it; on devices the total.
     Device,
     /// Device time of the work launched by it.
     DeviceSelf,
@@ -26,9 +26,9 @@ pub enum OpSort {
     Mean,
     /// The median execution.
     P50,
-    /// 95 % of the executions were no longer.
+    /// The 95th percentile of the executions.
     P95,
-    /// 99 % of the executions were no longer.
+    /// The 99th percentile of the executions.
     P99,
     /// The longest execution.
     Max,
@@ -83,8 +83,8 @@ impl OpSort {
         }
     }
 
-    /// Compares two rows, the one that comes first as the smaller. Rows with equal figures are in the
-    /// order of their self times.
+    /// Compares two rows; the one that comes first is the smaller. Rows with equal figures are in the order of their
+    /// self times.
     pub(super) fn compare(self, a: &OpRow, b: &OpRow) -> Ordering {
         let by = |figure: fn(&OpRow) -> u64| figure(b).cmp(&figure(a));
         let rate = |figure: fn(&OpRow) -> Option<f64>| {

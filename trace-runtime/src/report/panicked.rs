@@ -22,7 +22,7 @@ pub(super) fn notes(metadata: &HashMap<String, String>) -> Vec<String> {
                 Err(_) => return None,
             };
             Some(format!(
-                "`{}` of `{}` panicked {times}, so those entries do not have what it describes; the first time: {}",
+                "`{}` of `{}` panicked {times}, so those entries lack its value; first panic: {}",
                 printable(expression),
                 printable(op),
                 printable(message),
@@ -47,8 +47,8 @@ mod tests {
         assert_eq!(
             notes(&metadata),
             [
-                "`flops` of `Linear::forward` panicked 1,200 times, so those entries do not have what it \
-                 describes; the first time: attempt to multiply with overflow at src/lib.rs:3:5"
+                "`flops` of `Linear::forward` panicked 1,200 times, so those entries lack its value; \
+                 first panic: attempt to multiply with overflow at src/lib.rs:3:5"
             ]
         );
     }

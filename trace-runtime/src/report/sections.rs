@@ -35,7 +35,7 @@ pub(super) fn all(report: &Report, rows: usize) -> Vec<Table> {
         .collect()
 }
 
-/// Removes empty columns and rows past the limit; the footer counts the rows that were removed.
+/// Removes empty columns and rows beyond the limit; the footer counts the rows that were removed.
 pub(super) fn cut(mut table: Table, rows: usize) -> Table {
     for index in (1..table.columns.len()).rev() {
         if table.rows.iter().all(|row| row[index].is_empty()) {
@@ -110,7 +110,7 @@ fn collectives(report: &Report, names: &ShortNames, limit: usize) -> Table {
 
 fn critical_path(report: &Report, names: &ShortNames, limit: usize) -> Table {
     let path = &report.critical_path;
-    // On one thread the path has all ops, as the first table does.
+    // On one thread, the path consists of all ops, which the first table shows.
     if report.threads < 2 {
         return Table::default();
     }

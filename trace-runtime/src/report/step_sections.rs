@@ -63,11 +63,11 @@ pub(super) fn steps(report: &Report, limit: usize) -> Table {
     cut(table, limit)
 }
 
-/// Characters for the steps, at most.
+/// Width of a row of shades, at most.
 const SHADES: usize = 40;
 
-/// A row for each rank: its work in each step, compared with the others. If there are too many ranks, those with the most
-/// work are shown.
+/// A row for each rank: its work in each step, compared with the others. If there are too many ranks, those with the
+/// most work are shown.
 pub(super) fn ranks_by_step(report: &Report, limit: usize) -> Table {
     let map = &report.rank_steps;
     if map.steps.len() < 2 {
@@ -144,5 +144,5 @@ pub(super) fn slowest_step(report: &Report, names: &ShortNames, limit: usize) ->
     cut(table, limit.min(MOST_DIFFERENCES))
 }
 
-/// The first few differences explain a step; the rest is noise.
+/// A few differences explain a slow step; further ones are noise.
 const MOST_DIFFERENCES: usize = 5;

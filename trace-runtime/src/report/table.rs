@@ -18,9 +18,9 @@ pub enum Align {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Column {
-    /// Its header.
+    /// The header.
     pub title: &'static str,
-    /// Alignment of its cells.
+    /// The alignment of the cells.
     pub align: Align,
     /// If the columns do not all fit, those with the largest rank are left out first. Columns of rank 0
     /// are left out last, from the right.
@@ -54,15 +54,16 @@ pub type Cell = String;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Table {
-    /// Its title, on a line above it; may be empty.
+    /// The title, on a line above the table; may be empty.
     pub title: String,
-    /// Its columns.
+    /// The columns.
     pub columns: Vec<Column>,
-    /// Its rows, each with a cell for every column.
+    /// The rows, each with a cell for every column.
     pub rows: Vec<Vec<Cell>>,
-    /// A line below it.
+    /// A line below the table.
     pub footer: Option<String>,
-    /// A line below it that explains the column with this title. Left out with that column.
+    /// The title of a column, and a line below the table that explains the column. The line is left out if the column
+    /// is.
     pub footnote: Option<(&'static str, String)>,
 }
 

@@ -97,8 +97,8 @@ pub(super) fn write(report: &Report, style: &TextStyle) -> String {
     text
 }
 
-/// Breaks a printable line at spaces so that it fits into `width` columns. A word that is longer than a
-/// line is broken where the line ends. A percent sign stays with its number.
+/// Breaks a printable line at spaces so that it fits into `width` columns. A word that is longer than a line is broken
+/// at the end of the line. A percent sign stays with its number.
 pub fn wrapped(line: &str, width: usize) -> String {
     let mut text = String::new();
     let mut used = 0;

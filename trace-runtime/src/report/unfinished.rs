@@ -77,7 +77,7 @@ pub(super) fn notes(metadata: &HashMap<String, String>) -> Vec<String> {
     [
         note(keys::UNFINISHED, |_| {
             "the recording was not finished: the program ended without it, or is still running; \
-             all ops that had ended are here"
+             all ops that had ended are in it"
                 .to_owned()
         }),
         note(keys::READ_TRUNCATED_AT, |at| {
@@ -90,11 +90,11 @@ pub(super) fn notes(metadata: &HashMap<String, String>) -> Vec<String> {
             format!("at least {ops} ops are in damaged or missing parts of the file")
         }),
         note(keys::REPLACED, |ops| {
-            format!("only the last ops were kept; {ops} earlier ones are not here")
+            format!("only the last ops were kept; {ops} earlier ones are missing")
         }),
         note(keys::FORKED_FROM, |pid| {
             format!(
-                "this process was forked from process {pid}, whose recording does not have its ops"
+                "this process was forked from process {pid}; the recording of that process does not have the ops of this one"
             )
         }),
     ]

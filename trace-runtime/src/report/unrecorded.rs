@@ -4,7 +4,7 @@ use super::printable;
 use crate::model::wire::metadata::UNRECORDED_PREFIX;
 use std::collections::{BTreeMap, HashMap};
 
-/// The features of each tensor library, and the versions that they support.
+/// The features for each tensor library, with the versions of the library that they support.
 const SUPPORTED: [(&str, &str); 5] = [
     (
         "ndarray",

@@ -1,9 +1,9 @@
 //! One program under two tools at once: compares the counts of `TracedAlloc` and hotpath for the same functions.
 //!
 //! Both charge an allocation to the innermost function. hotpath has no shapes, no frees and no live memory. Each tool
-//! counts the few blocks that the other one allocates inside a function (tables of the first calls, logs that grow), so
-//! whole blocks per call are compared, and the remaining blocks must be few. Fails if a function differs. The variable
-//! `HOTPATH_ALLOC_METRIC=count` must be set.
+//! also counts the few blocks that the other one allocates inside a function (tables of the first calls, logs that
+//! grow). So whole blocks per call are compared, and the remaining blocks must be few. Fails if a function differs. The
+//! variable `HOTPATH_ALLOC_METRIC=count` must be set.
 use hotpath::CountingAllocator;
 use std::collections::BTreeMap;
 use std::hint::black_box;

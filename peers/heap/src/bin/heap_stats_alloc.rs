@@ -1,4 +1,4 @@
-//! `stats_alloc`: totals alone.
+//! `stats_alloc`: totals only.
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 

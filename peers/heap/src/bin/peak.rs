@@ -35,7 +35,7 @@ fn main() {
     black_box(&held);
     let after = status("VmHWM:");
     drop(held);
-    // These are not held at the same time: each takes the place of the one before.
+    // These are not live at the same time: each replaces the one before.
     for index in 0..TENSORS {
         drop(black_box(make(ELEMENTS, index as f32)));
     }

@@ -7,7 +7,7 @@
 use library::{Layer, Matrix};
 use trace_runtime::{traced_op, TensorLike};
 
-/// Derived with trace-runtime around a type that derives it with trace-core.
+/// Derives `TensorLike` with trace-runtime; its field has a type that derives it with trace-core.
 #[derive(Debug, TensorLike)]
 pub struct Model {
     pub layers: Vec<Layer>,

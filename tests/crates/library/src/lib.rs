@@ -73,8 +73,8 @@ pub fn is_compute(kind: OpKind) -> bool {
     kind == OpKind::Compute
 }
 
-/// These two do not compile in a crate that has `serde_json` among its dependencies: its `PartialEq` impls for numbers
-/// make the types on the right ambiguous.
+/// These two functions do not compile in a crate that depends on `serde_json`: its `PartialEq` impls for numbers make
+/// the types on the right ambiguous.
 #[allow(clippy::missing_panics_doc)]
 pub fn check_scalar(shape: &[usize]) {
     assert_eq!(shape, &[]);

@@ -1,4 +1,4 @@
-//! The library, compiled where the attribute expands and the recorder is compiled out.
+//! The library, compiled so that the attribute expands but the recorder is compiled out.
 
 #[path = "../../library/src/lib.rs"]
 pub mod library;

@@ -1,4 +1,4 @@
-//! A user who calls the dependency by another name.
+//! A crate that renames the dependency.
 
 #![forbid(unsafe_code, warnings)]
 #![deny(clippy::all, clippy::pedantic, clippy::nursery)]

@@ -1,4 +1,4 @@
-//! A user with their own names for everything in the prelude.
+//! A crate that defines its own items with the names of the prelude.
 
 #![forbid(unsafe_code)]
 #![allow(dead_code, unused_macros, non_snake_case, missing_docs, reason = "the names are the test")]

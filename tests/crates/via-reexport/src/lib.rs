@@ -1,4 +1,4 @@
-//! A user of a framework, who never names the runtime as a dependency.
+//! A crate that uses a framework and does not depend on the runtime directly.
 
 #![forbid(unsafe_code, warnings)]
 #![deny(clippy::all, clippy::pedantic, clippy::nursery)]

@@ -37,7 +37,8 @@ impl Limits {
         self.fail_over.is_some() || self.fail_op_over.is_some()
     }
 
-    /// A limit below `--same-within` lowers it: a change that fails is not called the same.
+    /// The settings of the comparison. A limit below `--same-within` lowers that too, so that a change that fails is
+    /// not called the same.
     pub(crate) fn settings(&self, design: Design) -> DiffSettings {
         let limits = [self.fail_over, self.fail_op_over];
         DiffSettings::default()

@@ -1,4 +1,4 @@
-//! The part that `diff` and `compare` share: the limits of the gate, and the result as text, Markdown, JSON and CSV.
+//! What `diff` and `compare` share: the limits of the gate, and the result as text, Markdown, JSON and CSV.
 
 mod limits;
 mod tables;

@@ -22,7 +22,7 @@ pub(crate) enum SortBy {
 }
 
 impl SortBy {
-    /// In the order of the columns, from the second one on; the first one is last.
+    /// In the order of the columns, beginning with the second; the first column is last.
     const ALL: [SortBy; 10] = [
         SortBy::Busy,
         SortBy::CallsPerSecond,
@@ -92,7 +92,7 @@ impl FromStr for SortBy {
     }
 }
 
-/// The mean time of an execution, including open ones.
+/// The mean time of an execution. Open executions are included.
 fn mean_ns(row: &OpSample) -> u64 {
     row.op.total_ns / (row.op.calls + row.op.open).max(1)
 }

@@ -18,7 +18,7 @@ pub(super) enum Next {
     Quit,
 }
 
-/// Ops by which a page moves.
+/// Number of ops by which a page moves.
 const PAGE: usize = 10;
 
 impl Choices {

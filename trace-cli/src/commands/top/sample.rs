@@ -9,7 +9,7 @@ use trace_runtime::TraceError;
 use trace_runtime::read::{FollowState, Follower, LiveOp, OpenThread};
 use trace_runtime::report::{bytes, count, duration, prose};
 
-/// A process writes the time every 10 ms. One that has not written for this long is stopped, or gone.
+/// A process writes the time every 10 ms. If it has not written for this long, it is stopped or has ended.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Takes samples of a recording.
@@ -26,7 +26,7 @@ pub(in crate::commands) struct Sampler {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Life {
     Recording,
-    /// It has not written for this long.
+    /// The process has not written for this long.
     Silent(Duration),
     /// The process does not exist any more.
     Gone,
@@ -38,7 +38,7 @@ pub(in crate::commands) enum Life {
 pub(in crate::commands) struct OpSample {
     pub(in crate::commands) op: LiveOp,
     pub(in crate::commands) calls_per_s: f64,
-    /// Self time per time: 1.0 is one thread that does nothing else.
+    /// Self time divided by elapsed time: one thread that does nothing else has 1.0.
     pub(in crate::commands) busy: f64,
 }
 
@@ -72,7 +72,7 @@ impl Sampler {
         &self.follower
     }
 
-    /// Rates are counted from now on.
+    /// Begins the interval that the rates are computed for.
     pub(in crate::commands) fn begin_interval(&mut self) {
         self.before = self
             .follower
@@ -162,7 +162,7 @@ impl Sample {
             Life::Recording => "recording".to_owned(),
             Life::Silent(silence) => {
                 let silence = u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX);
-                format!("no sign of life for {}", prose(&duration(silence)))
+                format!("has not written for {}", prose(&duration(silence)))
             }
             Life::Gone => "the process has ended without finishing the recording".to_owned(),
             Life::Finished => "finished".to_owned(),

@@ -10,10 +10,10 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 use trace_runtime::report::display_width;
 
-/// Columns that a name has at least, before columns of numbers are left out.
+/// The smallest width of the name, before columns of numbers are left out.
 const NAME: u16 = 16;
 const GAP: u16 = 2;
-/// The open ops of threads take at most this part of the screen: a third.
+/// The open ops of threads take at most one part in this many of the screen.
 const THREADS: u16 = 3;
 
 pub(super) fn draw(frame: &mut Frame<'_>, name: &str, sample: &Sample, choices: &mut Choices) {
@@ -113,7 +113,7 @@ fn draw_ops(frame: &mut Frame<'_>, area: Rect, sample: &Sample, choices: &mut Ch
     frame.render_widget(table, area);
 }
 
-/// Sorts the ops of a sample, which come in the order of the recording.
+/// Sorts the ops of a sample, which are in the order of the recording.
 pub(super) fn sorted(mut sample: Sample, by: SortBy) -> Sample {
     sample.sort(by);
     sample

@@ -1,4 +1,4 @@
-//! The terminal: enters its second screen, runs the loop, and restores the terminal however the command ends.
+//! The terminal: enters its second screen, runs the loop, and restores the terminal, even after an error or a signal.
 
 use super::columns::SortBy;
 use super::keys::{Choices, Next};
@@ -16,7 +16,7 @@ use std::io::{self, Stdout};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-/// The longest time until a signal is handled.
+/// The longest time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Shows samples until the user quits or a signal arrives.
@@ -31,7 +31,7 @@ pub(super) fn run(
         let mut screen = Screen::enter().map_err(|error| failed(&error))?;
         show(&mut screen.terminal, sampler, name, every, sort, &signals)?
     };
-    // After the terminal was restored: the status of this process is that of the signal.
+    // The terminal is restored before this. The exit status of this process is that of the signal.
     signal.map_or(Ok(()), |signal| {
         signals::end_by(signal).map_err(|error| failed(&error))
     })
@@ -100,13 +100,13 @@ impl Screen {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |info| {
-                // First: the message would disappear with the second screen.
+                // The screen is left before the message is printed: on the second screen, the message would disappear.
                 leave();
                 before(info);
             }));
         });
         enable_raw_mode()?;
-        // From here on, an error leaves the terminal too.
+        // From here on, the terminal is restored after an error too.
         let entered = execute!(io::stdout(), EnterAlternateScreen, cursor::Hide);
         let terminal = entered.and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
         terminal
@@ -121,7 +121,7 @@ impl Drop for Screen {
     }
 }
 
-/// If this fails, the terminal is gone.
+/// An error here means that the terminal does not exist any more, so it is ignored.
 fn leave() {
     let _ = disable_raw_mode();
     let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);

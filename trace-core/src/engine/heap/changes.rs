@@ -1,8 +1,8 @@
 //! The log of changes: when memory was allocated and freed, how much, and in which context.
 //!
-//! A thread logs a change once its live memory has moved by a threshold since it logged last. The threshold is a share
-//! of the session's peak, so the curve has the same precision for small and large programs, and grows when there are
-//! many changes, so the log stays small.
+//! A thread logs a change once its live memory has changed by a threshold since its last entry in the log. The
+//! threshold is a share of the session's peak, so the curve has the same precision for small and large programs. It
+//! also grows with the number of changes, so that the log stays small.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ pub struct Change {
     pub bytes: i64,
 }
 
-/// The least change that is logged.
+/// The smallest change that is logged, in bytes.
 const FINEST: u64 = 4 << 10;
 /// The threshold is the session's peak, shifted right by this many bits: 0.2 %.
 const SHARE_BITS: u32 = 9;
@@ -44,7 +44,7 @@ impl Changes {
         }
     }
 
-    /// A thread logs its changes when its live memory has moved by this.
+    /// A thread logs its changes when its live memory has changed by this many bytes.
     pub(super) fn threshold(&self) -> u64 {
         self.threshold.load(Ordering::Relaxed)
     }

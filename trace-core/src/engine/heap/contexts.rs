@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 pub const OUTSIDE: u16 = 0;
 /// Memory that the recorder allocates.
 pub const TRACER: u16 = 1;
-/// Memory of the contexts past the most that are kept.
+/// Memory of contexts that have no number, because there are already 2^16.
 pub const OTHER: u16 = 2;
 const FIRST: usize = 3;
 /// A context's number has 16 bits.
@@ -22,7 +22,7 @@ pub struct Context {
     pub signature: u32,
 }
 
-/// Every context of a session, numbered in the order in which they were first seen.
+/// Every context of a session, numbered in the order of their first use.
 #[derive(Debug, Default)]
 pub(super) struct Contexts(Mutex<Table>);
 

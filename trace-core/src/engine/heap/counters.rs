@@ -10,26 +10,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counts {
     /// Bytes allocated while the op was innermost.
     pub allocated: u64,
-    /// The number of those allocations. A reallocation is a free and an allocation.
+    /// The number of allocations in `allocated`. A reallocation is a free and an allocation.
     pub allocations: u64,
-    /// Bytes of those that were freed by the end of the recording, anywhere.
+    /// The part of `allocated` that was freed before the recording ended, in any op.
     pub freed: u64,
-    /// The number of those frees.
+    /// The number of frees in `freed`.
     pub frees: u64,
     /// Executions of the op that have ended and in which memory was allocated or freed.
     pub calls: u64,
-    /// Bytes allocated inside those executions, ops inside included.
+    /// Bytes allocated inside the executions in `calls`, also by ops inside them.
     pub inside: u64,
-    /// The number of those allocations.
+    /// The number of allocations in `inside`.
     pub inside_allocations: u64,
-    /// Bytes of those that were freed before the execution that allocated them ended.
+    /// The part of `inside` that was freed before the execution that allocated it ended.
     pub temporary: u64,
-    /// The most bytes allocated inside one execution and live at one moment, less what its thread freed.
+    /// The highest live memory inside one execution: bytes allocated since it began, minus those that its thread freed.
     pub peak: u64,
 }
 
 impl Counts {
-    /// Turns the counts of a sampled recording into blocks.
+    /// Converts the counts of a sampled recording from [`PARTS`] to blocks.
     pub(super) fn in_blocks(&mut self) {
         for count in [
             &mut self.allocations,
@@ -49,9 +49,9 @@ pub(super) struct ContextCounters {
     allocations: AtomicU64,
     freed: AtomicU64,
     frees: AtomicU64,
-    /// 1 if the context is in the list of those that changed since the log was last written.
+    /// 1 if the context is in the list of contexts that changed since the log was last written.
     is_listed: AtomicU64,
-    /// Allocated less freed bytes, as of the log of changes.
+    /// Allocated minus freed bytes when the context was last logged.
     logged: AtomicU64,
     calls: AtomicU64,
     inside: AtomicU64,
@@ -128,7 +128,7 @@ impl ContextCounters {
         is_first
     }
 
-    /// The change of what this thread allocated less what it freed, since the last call.
+    /// The change of the thread's live memory (allocated minus freed bytes) since the last call.
     pub(super) fn change_to_log(&self) -> i64 {
         self.is_listed.store(0, Ordering::Relaxed);
         let live = self

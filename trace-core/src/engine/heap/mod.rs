@@ -1,12 +1,13 @@
-//! Heap memory by op: what [`TracedAlloc`](crate::TracedAlloc) calls while a session records.
+//! Heap memory by op. [`TracedAlloc`](crate::TracedAlloc) calls this while a session records.
 //!
 //! Every allocation is charged to a *context*: the innermost op of its thread with the shapes of its inputs, inside the
-//! context of the op around it. A word of [shadow memory](shadow) remembers the context of each block, so that its free
-//! is charged to the op that allocated it, on whichever thread that happens. Counters belong to one thread each and are
-//! added up when the session ends. Nothing here takes a lock except a new context, a new thread and a logged change.
+//! context of the op around it. A word of shadow memory (`shadow.rs`) remembers the context of each block, so that its
+//! free is charged to the op that allocated it, on any thread. Counters belong to one thread each and are added up when
+//! the session ends. Nothing here takes a lock except a new context, a new thread and a logged change.
 //!
-//! An op takes part from the first allocation or free inside it ([`open_ops`]), so ops without any cost nothing here.
-//! Memory that the recorder itself allocates is charged to [`TRACER`]. A recording may [sample](sampling) blocks.
+//! An op is entered at the first allocation or free inside it (`open_ops.rs`), so an op that does neither costs nothing
+//! here. Memory that the recorder itself allocates is charged to [`TRACER`]. A recording may sample blocks
+//! (`sampling.rs`).
 
 mod changes;
 mod contexts;

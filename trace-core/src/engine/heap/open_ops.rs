@@ -17,7 +17,7 @@ pub(super) struct OpenOp {
     pub(super) context: u16,
     /// True if leaving it ends an execution. False for an op of another thread or task, and outside ops.
     is_execution: bool,
-    /// The recorder's op, and its place among the open ones.
+    /// The recorder's op, and its place among the open ops.
     id: OpId,
     index: u32,
     /// Position among the ops of the slot.
@@ -56,7 +56,7 @@ pub(crate) enum Entered {
     Adopted(u16),
 }
 
-/// Enters an op of the recorder, which is at this place among its open ones.
+/// Enters an op of the recorder. `index` is its place among the open ops.
 pub(crate) fn enter(index: usize, id: OpId, op: Entered) {
     with_slot(|heap, slot| {
         let (context, is_execution) = match op {
@@ -86,7 +86,7 @@ pub(crate) fn enter(index: usize, id: OpId, op: Entered) {
     });
 }
 
-/// Leaves the ops at this place among the recorder's open ones and inside it, if they have been entered.
+/// Leaves the op at this place among the recorder's open ops, and those inside it, if they were entered.
 pub(crate) fn leave(index: usize) {
     with_slot(
         |heap, slot| {
@@ -122,7 +122,7 @@ pub(crate) fn context_of(signature: u32) -> u16 {
     context.unwrap_or(OUTSIDE)
 }
 
-/// Counts an execution of an op that ran in pieces, each of them adopted.
+/// Counts an execution of an async op. Its polls only adopted its context, so none of them was counted.
 pub(crate) fn count_call(context: u16) {
     with_slot(|heap, slot| {
         if let Some(counters) = heap.counters_of(slot, context) {

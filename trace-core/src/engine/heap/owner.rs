@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The owner of a block, in one word that is never 0: the recording's tag (4 bits), slot (12), number of the op in its
 /// slot (32), and context (16).
 ///
-/// The op is above the context, so that of two owners of one slot the larger one allocated in the later op.
+/// The op is in higher bits than the context. So for two owners of one slot, the larger value means the later op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner(u64);
 

@@ -1,9 +1,9 @@
 //! Sampling: records one block per `every` bytes on average, at random, as jemalloc and Go do.
 //!
-//! Sample points are spread over the bytes that a thread allocates, with gaps that are exponentially distributed. A block
-//! is recorded if it has a point in it: with the probability `p = 1 - exp(-bytes / every)`. It then counts as
-//! `bytes / p` bytes and `1 / p` blocks, so the expected value of every sum is the exact sum. The weight depends on the size
-//! of the block alone, and the size is known again when the block is freed.
+//! Sample points are spread over the bytes that a thread allocates, with gaps that are exponentially distributed. A
+//! block is recorded if it has a point in it: with the probability `p = 1 - exp(-bytes / every)`. It then counts as
+//! `bytes / p` bytes and `1 / p` blocks, so the expected value of every sum is the exact sum. The weight depends on the
+//! size of the block alone, and the size is known again when the block is freed.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -61,7 +61,7 @@ impl Random {
     pub(super) fn gap(&mut self, every: u64) -> i64 {
         // In (0, 1], with the 53 bits of a float.
         let uniform = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        // The whole part: of `n` bytes none is a point with the probability that the gap is at least `n`.
+        // Rounded down: the next `n` bytes have no sample point if the gap is at least `n`.
         (-uniform.ln() * every as f64) as i64
     }
 }
@@ -69,7 +69,7 @@ impl Random {
 const FILTER: usize = 1 << 16;
 
 /// Number of live sampled blocks per hash of their address. Most counts are 0, so freeing a block that was not sampled
-/// takes one load from a small table. A count that has reached its highest value stays there.
+/// takes one load from a small table. A count that has reached its highest value does not change any more.
 static LIVE: [AtomicU8; FILTER] = [const { AtomicU8::new(0) }; FILTER];
 
 fn live(address: usize) -> &'static AtomicU8 {
@@ -109,7 +109,7 @@ mod tests {
         const EVERY: u64 = 4096;
         let mut random = Random::new(7);
         for bytes in [16, 500, 4096, 6000, 100_000] {
-            // As many blocks as give some 20,000 samples: a standard error of at most 0.7 %.
+            // Enough blocks for about 20,000 samples, which give a standard error of at most 0.7 %.
             let probability = 1.0 - (-(bytes as f64) / EVERY as f64).exp();
             let blocks = (20_000.0 / probability) as u64;
             let weight = Weight::new(bytes, EVERY);

@@ -37,7 +37,7 @@ pub(super) struct Slot {
     /// The recording that the counters belong to.
     number: AtomicU32,
     pub(super) counters: Counters,
-    /// Counts the ops of all threads that used the slot, so that a block's op is known by slot and this number.
+    /// Counts the ops of all threads that used the slot, so that the slot and this number identify the op of a block.
     pub(super) next_op: AtomicU32,
     session: Mutex<Option<Arc<HeapSession>>>,
     /// Blocks that could not be recorded: there is no memory for their owner, or no room for their address.
@@ -82,7 +82,7 @@ impl Slot {
         lock(&self.session).clone()
     }
 
-    /// The slot may be used by another thread.
+    /// Lets another thread use the slot.
     pub(super) fn release(&self) {
         self.is_taken.store(false, Ordering::Release);
     }
@@ -95,7 +95,7 @@ pub(super) fn slot_for(thread: u64) -> Option<&'static Slot> {
         return None;
     }
     let mut slots = lock(&SLOTS);
-    // The first one is shared by threads without a slot.
+    // The first slot is shared by threads that have none.
     let is_free = |slot: &&&'static Slot| {
         slot.is_taken
             .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed)
@@ -136,8 +136,8 @@ pub(super) fn with_shared_slot(f: impl FnOnce(&'static Slot)) {
     }
 }
 
-/// Begins to record the heap: every block, or one block per `sampled_every` bytes on average if that is not 0. Returns false
-/// and records nothing if the program does not use `TracedAlloc`.
+/// Begins to record the heap: every block, or one block per `sampled_every` bytes on average if that is not 0. Returns
+/// false and records nothing if the program does not use `TracedAlloc`.
 pub fn begin(clock: &Clock, only: Option<u64>, sampled_every: u64) -> bool {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     thread::as_tracer(|| {
@@ -148,7 +148,7 @@ pub fn begin(clock: &Clock, only: Option<u64>, sampled_every: u64) -> bool {
             sampling::clear();
         }
         if owner::tag_of(number) == owner::FIRST_TAG {
-            // Tags begin again: the words of earlier recordings must not be taken for this one's.
+            // Tags are counted from 1 again, so words of earlier recordings would look like words of this one.
             shadow::clear();
         }
         let session = Arc::new(HeapSession {

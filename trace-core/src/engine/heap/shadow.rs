@@ -1,10 +1,10 @@
 //! Shadow memory: one word for every 16 bytes of address space, which holds the owner of the block that begins there.
 //!
 //! A table of pointers to regions, each for 128 MiB of address space. Both are zero pages of the system until they are
-//! written, so the memory in use is that of the pages with live blocks, at most half as much as the blocks themselves. A
-//! few allocators have blocks at odd multiples of 8: their words are in the second half of a region, which stays untouched
-//! otherwise. The words are plain stores and loads: only the thread that has a block, or is about to free it, touches its
-//! word.
+//! written, so the memory in use is that of the pages with live blocks, at most half as much as the blocks themselves.
+//! A few allocators have blocks at odd multiples of 8: their words are in the second half of a region, which is not
+//! used otherwise. The words are plain stores and loads: only the thread that has a block, or is about to free it,
+//! touches its word.
 //!
 //! Regions are kept until the process ends.
 
@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 const REGION_BITS: u32 = 27;
 /// Words of blocks at multiples of 16. As many follow for odd multiples of 8.
 const HALF: usize = 1 << (REGION_BITS - 4);
-/// On 64-bit machines, addresses of user space have at most 48 bits. Blocks at larger ones are counted, not recorded.
+/// On 64-bit machines, addresses of user space have at most 48 bits. Blocks at larger addresses are counted, not
+/// recorded.
 const ADDRESS_BITS: u32 = if usize::BITS == 64 { 48 } else { usize::BITS };
 const REGIONS: usize = 1 << (ADDRESS_BITS - REGION_BITS);
 
@@ -38,7 +39,8 @@ pub(super) fn word_for(address: usize) -> Option<&'static AtomicU64> {
     }
 }
 
-/// The same for the usual case: the block is at a multiple of 16 and its region has been used. `None` does not mean that it has no word.
+/// The word in the usual case: the block is at a multiple of 16 and its region has been used. Otherwise `None`, even if
+/// the block has a word.
 #[inline]
 pub(super) fn usual_word(address: usize) -> Option<&'static AtomicU64> {
     let region = region(address)?;
@@ -110,7 +112,7 @@ fn zeroed() -> Option<NonNull<Region>> {
     NonNull::new(unsafe { System.alloc_zeroed(Layout::new::<Region>()) }.cast())
 }
 
-/// Runs over every word that may be in use and clears it.
+/// Clears every word that may be in use.
 pub(super) fn clear() {
     for region in &ROOT {
         // SAFETY: as in `region`.
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_block_has_a_word_of_its_own() {
+    fn each_block_has_a_separate_word() {
         let addresses = [
             0x10_0000,
             0x10_0008,

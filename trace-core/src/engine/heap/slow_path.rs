@@ -1,5 +1,5 @@
-//! The cases that the short path does not handle: a thread that joins, ops that have begun or ended, other owners, sampled
-//! blocks.
+//! The cases that the short path does not handle: a thread that joins, ops that have begun or ended, other owners,
+//! sampled blocks.
 
 use super::contexts::{OUTSIDE, TRACER};
 use super::owner::Owner;
@@ -46,7 +46,7 @@ impl ThreadHeap {
         self.count_allocation(Weight::exact(bytes));
     }
 
-    /// Records a block if there is a sample point in it. What the tracer allocates is not recorded.
+    /// Records a block if there is a sample point in it. Memory that the tracer allocates is not recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn sample(&self, address: usize, bytes: u64) {
@@ -83,8 +83,8 @@ impl ThreadHeap {
         self.count_allocation(block);
     }
 
-    /// Records a free that the short path cannot: the block was allocated in another op or on another thread, or ops have
-    /// begun or ended since.
+    /// Records a free that the short path cannot: the block was allocated in another op or on another thread, or ops
+    /// have begun or ended since.
     #[inline(never)]
     pub(super) fn freed_slowly(&self, block: Block, bytes: u64) {
         let owner = block.owner;

@@ -42,15 +42,16 @@ impl Drop for Exit {
 /// The heap as one thread sees it. The first cache line is all that the short path of an allocation uses.
 #[repr(C, align(64))]
 pub(super) struct ThreadHeap {
-    /// The value of [`ON`] for which the short path may be taken; 0 if it must not. Always 0 in a sampled recording.
+    /// The value of [`ON`] for which the short path may be taken; 0 if it may not be taken. Always 0 in a sampled
+    /// recording.
     ready: Cell<u32>,
-    /// The recorder's ops when `owner` was chosen.
+    /// The mark of the recorder's open ops when `owner` was chosen.
     pub(super) mark: Cell<Mark>,
     /// The owner of blocks that are allocated now.
     pub(super) owner: Cell<Owner>,
     /// The counters of the innermost op, which is always in `listed`.
     pub(super) counters: Cell<&'static ContextCounters>,
-    /// Bytes that the thread allocated less those that it freed.
+    /// Bytes that the thread allocated, minus those that it freed.
     pub(super) net: Cell<i64>,
     /// The highest `net` since the innermost op began.
     pub(super) highest: Cell<i64>,
@@ -67,11 +68,11 @@ pub(super) struct ThreadHeap {
     random: Cell<Random>,
     /// The value of [`ON`] when it joined.
     pub(super) seen: Cell<u32>,
-    /// This module is allocating: such blocks are the tracer's.
+    /// True while this module allocates: such blocks are charged to the tracer.
     pub(super) is_busy: Cell<bool>,
-    /// The thread has ended; destructors of other thread-locals may still run.
+    /// True once the thread has ended. Destructors of other thread-locals may still run.
     is_over: Cell<bool>,
-    /// The thread has no slot of its own: it uses the one that such threads share.
+    /// True if the thread has no slot and uses the one that such threads share.
     pub(super) shares_slot: Cell<bool>,
     pub(super) slot: Cell<Option<&'static Slot>>,
     pub(super) innermost: Cell<OpenOp>,
@@ -90,15 +91,15 @@ const MAX_LISTED: usize = 32;
 /// Counters that are never used: those of a thread without a slot.
 static NO_COUNTERS: ContextCounters = ContextCounters::new();
 
-/// This thread's heap. `LocalKey::with` would pass it to a closure, which is not inlined; the variables that the closure
-/// captures would go through memory, which costs about thirty of the sixty instructions of an allocation.
+/// This thread's heap. `LocalKey::with` would pass it to a closure, which is not inlined; the variables that the
+/// closure captures would go through memory, which costs about thirty of the sixty instructions of an allocation.
 #[inline]
 #[allow(unsafe_code, reason = "see below")]
 fn here(_on: &ThisThread) -> &ThreadHeap {
     let heap: *const ThreadHeap = HEAP.with(std::ptr::from_ref);
-    // SAFETY: `HEAP` has no destructor, so its memory is valid as long as the thread runs. The reference does not outlive
-    // the argument, which is on the thread's stack, and does not leave the thread: neither of them is `Send`. All fields
-    // are cells, so there is never a `&mut` to them.
+    // SAFETY: `HEAP` has no destructor, so its memory is valid as long as the thread runs. The reference does not
+    // outlive the argument, which is on the thread's stack, and does not leave the thread: neither of them is `Send`.
+    // All fields are cells, so there is never a `&mut` to them.
     unsafe { &*heap }
 }
 
@@ -139,8 +140,8 @@ pub(crate) struct Block {
     pub(super) address: usize,
 }
 
-/// Removes the record of a block before it is freed or moved: afterwards its address may belong to another block. `None` if
-/// it was not recorded.
+/// Removes the record of a block before it is freed or moved: afterwards its address may belong to another block.
+/// `None` if it was not recorded.
 #[inline]
 pub(crate) fn take(address: usize) -> Option<Block> {
     let Some(word) = shadow::usual_word(address) else {
@@ -182,7 +183,7 @@ pub(super) fn with_slot<R>(f: impl FnOnce(&ThreadHeap, &'static Slot) -> R) -> O
     HEAP.with(|heap| {
         let was_busy = heap.is_busy.get();
         let _busy = heap.busy();
-        // Not while the recorder's ops are being read: that code continues with the slot that it has.
+        // Not inside another call that reads the recorder's ops: that call continues with the slot that it has.
         if !was_busy {
             heap.join_if_new();
         }
@@ -190,7 +191,7 @@ pub(super) fn with_slot<R>(f: impl FnOnce(&ThreadHeap, &'static Slot) -> R) -> O
     })
 }
 
-/// Runs `f`; what it allocates on this thread is the tracer's.
+/// Runs `f`. Memory that it allocates on this thread is charged to the tracer.
 pub(super) fn as_tracer<R>(f: impl FnOnce() -> R) -> R {
     HEAP.with(|heap| {
         let _busy = heap.busy();
@@ -288,7 +289,7 @@ impl ThreadHeap {
         let number = ON.load(Ordering::Acquire);
         self.leave_session();
         self.seen.set(number);
-        // Registers the destructor that gives the slot back.
+        // Registers the destructor that releases the slot.
         let has_ended = self.is_over.get() || EXIT.try_with(|_| ()).is_err();
         if number == 0 {
             return;
@@ -361,7 +362,8 @@ impl ThreadHeap {
         }
     }
 
-    /// Counts a block towards the next sample point. False if the point is in it, or the thread has yet to join.
+    /// Counts a block towards the next sample point. False if the point is in the block, or the thread has not joined
+    /// yet.
     #[inline]
     fn passes_by(&self, on: u32, bytes: u64) -> bool {
         let left = self.until_sample.get().wrapping_sub(bytes as i64);

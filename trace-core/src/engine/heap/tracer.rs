@@ -1,5 +1,5 @@
-//! Memory that the recorder and this module allocate. That is rare, and may happen before a thread has a slot. It is not
-//! part of the changes that are logged.
+//! Memory that the recorder and this module allocate. That is rare, and may happen before a thread has a slot. It is
+//! not part of the changes that are logged.
 
 use super::contexts::TRACER;
 use super::counters::Counts;

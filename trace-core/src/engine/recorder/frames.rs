@@ -29,8 +29,7 @@ impl Recorder {
         });
     }
 
-    /// Ends the innermost op without shapes: its output counts as a scalar, as it does when
-    /// [`end_op_with_shapes`](Self::end_op_with_shapes) is given none.
+    /// Ends the innermost op without shapes. Its output then has no dims, like a scalar.
     pub fn end_op(&mut self) {
         self.end_op_with_shapes(&[], &[]);
     }
@@ -40,8 +39,8 @@ impl Recorder {
         self.open_frame(operation.into(), OpenedBy::BeginNested);
     }
 
-    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and what `begin_op`
-    /// left open inside it. Does nothing when there is none.
+    /// Ends the innermost op that [`begin_nested`](Self::begin_nested) opened, and the ops inside it that `begin_op`
+    /// opened. Does nothing when there is none.
     pub fn end_nested(&mut self) {
         let below = self.opened_by(self.open.len().wrapping_sub(1));
         if self.innermost() == Some(OpenedBy::BeginOp) && below == Some(OpenedBy::BeginNested) {
@@ -58,19 +57,19 @@ impl Recorder {
         (1..=self.open.len()).filter(is_frame).count()
     }
 
-    /// Ends what `begin_op` and `begin_nested` left open as [`Outcome::Unfinished`].
+    /// Ends the ops that `begin_op` and `begin_nested` opened and that are still open, as [`Outcome::Unfinished`].
     pub fn end_unfinished(&mut self) {
         self.end_frames_above(0, Outcome::Unfinished);
     }
 
-    /// Ends what `begin_op` and `begin_nested` left open, down to the first `depth`.
+    /// Ends the ops that `begin_op` and `begin_nested` opened, except for the outermost `depth`.
     pub fn end_frames_above(&mut self, depth: usize, outcome: Outcome) {
         while self.depth() > depth {
             self.end_innermost_frame(outcome);
         }
     }
 
-    /// Ends what `begin_op` and `begin_nested` left open inside an open op.
+    /// Ends the ops inside an open op that `begin_op` and `begin_nested` opened.
     pub(super) fn end_frames_inside(&mut self, index: usize, outcome: Outcome) {
         while self.innermost_frame().is_some_and(|frame| frame > index) {
             self.end_innermost_frame(outcome);

@@ -1,9 +1,9 @@
 //! Ops that a guard keeps open, as `#[traced_op]` does: the hot path.
 //!
 //! An op takes the *short path* if it is like the one before it: its site is known, its tensors are those of its latest
-//! signature, and it has nothing but a row. The short path has no lock and no flag to put back: it is a leaf that only
-//! changes cells, except while tensors describe themselves. Everything else is on the long path. It is a tail call, so
-//! that the short path has no registers to save.
+//! signature, and it has nothing but a row. The short path has no lock, and no flag that must be reset: except while
+//! tensors describe themselves, it calls no other function and only changes cells. Everything else is on the long path.
+//! It is a tail call, so that the short path has no registers to save.
 
 use super::open_ops::OpId;
 use super::{OpenedBy, Recorder, Unusual, take_extra};
@@ -63,7 +63,7 @@ pub(crate) fn begin<N: SiteName, D: Describe>(
         }
         expected = expected.after(at - latest.at);
     }
-    // SAFETY: the recorder is not busy again. `open_known` runs nothing but its own code.
+    // SAFETY: the recorder is no longer busy. `open_known` runs nothing but its own code.
     match unsafe { local.peek() }.open_known(at, expected) {
         Some(id) => id,
         None => open_known_long(local, at, expected),
@@ -95,8 +95,8 @@ pub(crate) fn end<D: Describe>(local: &Local, id: OpId, outputs: D) {
         at = unsafe { local.sink() }.sink.describe_outputs(from, outputs);
         expected = expected.after(at.wrapping_sub(from));
     }
-    // SAFETY: the recorder is not busy again. `close_known` runs nothing but its own code. The op is still the innermost:
-    // ops do not begin and end while the recorder is busy.
+    // SAFETY: the recorder is no longer busy. `close_known` runs nothing but its own code. The op is still the
+    // innermost: ops do not begin and end while the recorder is busy.
     if !unsafe { local.peek() }.close_known(start, steps, expected, end) {
         close_described(local, id, at, end);
     }
@@ -185,7 +185,7 @@ impl Recorder {
     /// Appends the row of the innermost op if its outputs are as expected and there is room for it.
     #[inline]
     fn close_known(&self, start: u64, steps: Steps, expected: Expected, end: u64) -> bool {
-        // A clock that goes back is on the long path too.
+        // If the clock went back, the op also takes the long path.
         let duration = end.wrapping_sub(start);
         let (Some(facts), Some(target)) = (expected.facts(duration), &self.target) else {
             return false;

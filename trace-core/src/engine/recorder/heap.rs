@@ -63,7 +63,7 @@ impl Recorder {
         } else {
             Entered::Adopted(op.at.get() as u16)
         };
-        // It ends on the long path, which also leaves it here.
+        // The op then ends on the long path, which also ends charging memory to it.
         op.make_unusual();
         heap::enter(index, op.id(), entered);
     }

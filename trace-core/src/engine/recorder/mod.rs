@@ -37,13 +37,12 @@ use suspended::Suspended;
 /// Records the ops of one thread: for a session, or on its own.
 ///
 /// Ops opened by [`begin_op`](Self::begin_op) are flat: the next `begin_op` ends them. Ops opened by
-/// [`begin_nested`](Self::begin_nested) stay open until they are ended, and whatever begins in
-/// between is inside them.
+/// [`begin_nested`](Self::begin_nested) stay open until they are ended, and ops that begin in between are inside them.
 #[derive(Debug)]
 pub struct Recorder {
     /// The value of `state::STATE` when the target was chosen.
     pub(crate) seen: u32,
-    /// The thread is ending, and its recorder has been freed: what it runs is counted, not recorded.
+    /// True if the thread is ending and its recorder has been freed: its ops are then counted, not recorded.
     pub(crate) is_gone: bool,
     /// The id of the op that begins next.
     next_id: Cell<OpId>,
@@ -72,7 +71,7 @@ struct Unusual {
     words: OpWords,
     has_extra: bool,
     opened_by: OpenedBy,
-    /// Its row is written, but an op inside it is open.
+    /// The row of the op is written, but an op inside it is still open.
     has_ended: bool,
 }
 
@@ -187,7 +186,7 @@ impl Recorder {
         (open.filter(|op| op.is_op()).count() + self.suspended.len()) as u64
     }
 
-    /// Frees what the recorder of a finished session still holds.
+    /// Frees the memory that the recorder of a finished session still has.
     pub fn detach(&mut self) {
         self.attach(None);
     }
@@ -348,7 +347,7 @@ impl Recorder {
         )
     }
 
-    /// Top of the words of the ops that are open and began before this step.
+    /// End of the words, on the stack, of the open ops that began before this step.
     fn words_below(&self, step: u32) -> u32 {
         let below = self
             .unusual
@@ -362,14 +361,14 @@ impl Recorder {
         let words = self.words_of(index);
         self.sink.resume(words);
         if index < self.open.len() {
-            // It ends before the ops inside it, whose words are above.
+            // The op ends before the ops inside it, whose words are above its own words.
             let words = self.sink.take_words();
             self.sink.set_top(self.words_below(NO_PARENT));
             self.sink.restore(&words);
         }
     }
 
-    /// Appends an op whose inputs and outputs have been described, and removes it from the open ones.
+    /// Appends an op whose inputs and outputs have been described, and removes it from the open ops.
     fn close(&mut self, index: usize, end: u64, outcome: Outcome) {
         let Some(op) = self.open.get(index) else {
             return;
@@ -401,7 +400,7 @@ impl Recorder {
         self.sink.set_top(self.words_below(NO_PARENT));
     }
 
-    /// Keeps an op that ended before one inside it among the open ones, until that ends too.
+    /// Keeps an op among the open ops if an op inside it has not ended, until that one ends too.
     #[cold]
     fn keep_ended(&mut self, index: usize, unusual: Option<usize>) {
         if let Some(at) = unusual {
@@ -422,7 +421,7 @@ impl Recorder {
         }
     }
 
-    /// Removes ops that ended before one inside them, which is gone now.
+    /// Removes ops that had ended and were kept for an op inside them, which is removed now.
     fn pop_ended(&mut self) {
         while let Some(op) = self.open.get(self.open.len())
             && op.is_unusual()

@@ -1,4 +1,4 @@
-//! The same without the feature `alloc`: memory is not charged to ops.
+//! Replaces `heap` without the feature `alloc`: memory is not charged to ops.
 
 use super::Recorder;
 

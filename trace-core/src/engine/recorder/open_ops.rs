@@ -5,10 +5,12 @@ use crate::engine::open_slot::OpenSlot;
 use crate::engine::signatures::Expected;
 use std::cell::Cell;
 
-/// Identifies an op of a recorder, and the recording that it began in: generation (31 bits) and step (32 bits). Never 0.
+/// Identifies an op of a recorder, and the recording that it began in: generation (31 bits) and step (32 bits). Never
+/// 0.
 pub(crate) type OpId = u64;
 
-/// Set in the id of an open op that does not end on the short path, so that it differs from the op's own.
+/// Set in the stored id of an open op that does not end on the short path. The short path then does not find the op by
+/// its id.
 const UNUSUAL: u64 = 1 << 63;
 /// Levels that need no further allocation.
 const FIRST_LEVELS: usize = 32;
@@ -87,7 +89,7 @@ impl OpenOps {
         self.innermost.set(index);
     }
 
-    /// The innermost op and the one around it, if it has this id and ends on the short path.
+    /// The innermost op and the one around it, if the innermost has this id and ends on the short path.
     #[inline]
     pub(crate) fn innermost_with(&self, id: OpId) -> Option<(&OpenOp, &OpenOp)> {
         let around = self.innermost.get().wrapping_sub(1) as usize;
@@ -113,8 +115,8 @@ impl OpenOps {
         self.slot.is_some()
     }
 
-    /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, at the bits that it has in a
-    /// row.
+    /// Publishes the innermost op, whose start is known now. `signature` is that of its inputs, at the bits that it has
+    /// in a row.
     #[inline]
     pub(crate) fn publish(&self, signature: u64) {
         if let Some(slot) = &self.slot {

@@ -27,7 +27,7 @@ impl Recorder {
         let id = u64::from(self.generation()) << 32 | u64::from(NO_PARENT);
         self.put_open(id, |around| {
             around.make_unusual();
-            // It has no words, so the field for them is free.
+            // A link has no words, so their field is free for the context.
             around.at.set(usize::from(heap_context));
         });
         Linked {

@@ -21,8 +21,8 @@ pub(super) fn run(op: &OpPlan, ty: &TokenStream) -> TokenStream {
     hygienic!(if false { #never } else #body)
 }
 
-/// The body after these statements. The braces keep the user's span: its edition decides when temporaries drop, and a
-/// second pair around them would be reported as unnecessary.
+/// The body after these statements. The braces keep the span of the user's code, because its edition decides when
+/// temporaries are dropped. A second pair of braces would be reported as unnecessary.
 pub(super) fn after(mut statements: TokenStream, op: &OpPlan) -> Group {
     let body = &op.function.body;
     if statements.is_empty() {
@@ -34,8 +34,8 @@ pub(super) fn after(mut statements: TokenStream, op: &OpPlan) -> Group {
     block
 }
 
-/// Statements that are never executed. Naming a parameter as a whole makes an async block capture it as a whole: by value
-/// if the block is `move`, else by a unique borrow, which is `Send` if the parameter is. A shared borrow of one of
+/// Statements that are never executed. If an async block names a parameter as a whole, it captures all of it: by value
+/// if the block is `move`, otherwise by a unique borrow, which is `Send` if the parameter is. A shared borrow of one of
 /// its fields would be `Send` only if the field is `Sync`.
 pub(super) fn owned(op: &OpPlan) -> TokenStream {
     let by_move = op.captures == Captures::ByMove;

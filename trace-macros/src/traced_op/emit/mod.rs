@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The branch that is never taken gives the expression a type even if the body diverges, so that the code after it is
-//! not reported as unreachable. A body that contains `return` becomes a closure instead of a block, an async body becomes
-//! an async block.
+//! not reported as unreachable. A body that contains `return` becomes a closure instead of a block, an async body
+//! becomes an async block.
 
 /// Tokens whose names user code cannot see.
 macro_rules! hygienic {
@@ -57,7 +57,7 @@ fn function(op: &OpPlan) -> TokenStream {
     } else {
         synchronous(op)
     };
-    // With the span of the user's braces, lints treat the function as user code.
+    // The span of the user's braces makes lints treat the function as user code.
     let mut around = Group::new(Delimiter::Brace, statements);
     around.set_span(body.span());
     op.function.with_body(&around)
@@ -191,7 +191,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
     } = Reborrows::of(op);
     let (returns, never) = match &ty {
         None => (None, hygienic!(return;)),
-        // Named outside the block: inside, the body may import another type of that name.
+        // The type is named outside the block, because the body may import another type of that name.
         Some(ty) => (
             Some(hygienic!(let returns = #private::Returns::<#ty>::TYPE;)),
             hygienic!(return returns.unreached();),
@@ -206,7 +206,8 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
                 #private::starting(move || { #in_closure let op = #begin; (op, async move #body) })
             },
         ),
-        // Begun in a separate statement: otherwise its temporaries would live across the await, and they may not be `Send`.
+        // A separate statement begins the op. Otherwise its temporaries would live across the await, and they may not
+        // be `Send`.
         Captures::ByUse => (
             Some(hygienic!(let op = #begin;)),
             hygienic!(#private::running(op, async #body)),
@@ -233,7 +234,7 @@ fn asynchronous(op: &OpPlan) -> TokenStream {
     }
 }
 
-/// The time at which the op begins.
+/// When the op begins.
 #[derive(Clone, Copy)]
 enum Flow {
     /// Now, on this thread.
@@ -242,7 +243,7 @@ enum Flow {
     Async,
     /// When the future that the function returns is first polled.
     Deferred,
-    /// Now or at the first poll, as the variable `flow` decides.
+    /// Now or at the first poll; the variable `flow` decides it.
     ByType,
 }
 
@@ -312,7 +313,7 @@ fn sync(op: &OpPlan) -> Option<TokenStream> {
     Some(hygienic!(if #private::#ty::begin_sync(&mut op) { let _ = #sync; }))
 }
 
-/// The same as a closure that gets the op: an `Op` or an `AsyncOp`.
+/// The wait of [`sync`] as a closure that gets the op: an `Op` or an `AsyncOp`.
 fn sync_closure(op: &OpPlan, ty: &TokenStream) -> TokenStream {
     let private = &op.private;
     if let Some(sync) = &op.sync {

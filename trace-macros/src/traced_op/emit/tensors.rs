@@ -1,7 +1,7 @@
 //! Writes the inputs and outputs of an op: the code that finds the tensors in them.
 //!
-//! Tensors are passed as values that describe themselves only while recording. A closure would do the same, but takes three
-//! times the compile time. So there is one only if the user wrote an expression, or a type contains a tuple.
+//! Tensors are passed as values that describe themselves only while recording. A closure could do the same but takes
+//! three times the compile time, so it is used only if the user wrote an expression, or a type contains a tuple.
 
 use crate::traced_op::plan::op_plan::{Input, OpPlan};
 use crate::traced_op::plan::output::Output;
@@ -62,7 +62,7 @@ fn unlabelled_inputs(op: &OpPlan) -> TokenStream {
     hygienic!(#private::described_by(|sink| { #(#inputs)* #device #(#flops)* #(#bytes)* #(#meta)* }))
 }
 
-/// One value, or a tuple. A tuple of more than eight is nested: longer ones are not described.
+/// One value, or a tuple. A tuple of more than eight is nested: longer tuples are not described.
 fn list(values: &[TokenStream]) -> TokenStream {
     const LONGEST: usize = 8;
     match values {
@@ -134,7 +134,7 @@ fn described(op: &OpPlan, values: &[TokenStream]) -> TokenStream {
         .collect()
 }
 
-/// The tensors in a value, of which `reference` is a reference.
+/// The tensors in the value that `reference` refers to.
 fn probe(op: &OpPlan, reference: &TokenStream) -> TokenStream {
     let private = &op.private;
     hygienic!(#private::probe(#reference).__tensors())
@@ -177,7 +177,7 @@ pub(super) fn outputs(op: &OpPlan, result: &ResultName) -> TokenStream {
             let probes = in_place.iter().map(|one| {
                 let (ident, cfgs) = (&one.ident, &one.cfgs);
                 let search = match &one.search {
-                    // An error in a parameter is not a failure of the op.
+                    // If a parameter contains an error, the op has not failed.
                     Search::Success(_) => &Search::Whole,
                     search => search,
                 };

@@ -78,7 +78,7 @@ pub(crate) struct Rebound {
 pub(crate) enum Form {
     /// The function does not return.
     Never,
-    /// The body stays the last expression of the function, so the result is not described.
+    /// The body must be the last expression of the function, so the result is not described.
     Unseen,
     /// The result is `()`.
     Unit,
@@ -94,7 +94,7 @@ pub(crate) enum Form {
     PerhapsBoxedFuture(TokenStream),
 }
 
-/// How a body that became a closure or an async block captures the parameters.
+/// How a body that is now a closure or an async block captures the parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Captures {
     ByUse,
@@ -250,7 +250,8 @@ fn described<'a>(
         .collect()
 }
 
-/// `#[expect(unused_variables)]`: searching an unused parameter would use it, and the expectation would not hold.
+/// With `#[expect(unused_variables)]`, searching an unused parameter would use it, and the compiler would report that
+/// the expectation does not hold.
 fn expects_unused_variables(function: &Function) -> bool {
     let is_lint = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "unused_variables" || word == "unused");
     function.attrs.iter().any(|attr| {
@@ -259,8 +260,8 @@ fn expects_unused_variables(function: &Function) -> bool {
     })
 }
 
-/// True if the body may capture parameters by reference. In an async block, a captured reference to a value that is
-/// not `Sync` would make the future lose `Send`.
+/// True if the body may capture parameters by reference. In an async block, a captured reference to a value that is not
+/// `Sync` would make the future not `Send`.
 fn may_borrow(function: &Function, bindings: &[Binding]) -> bool {
     function.sig.asyncness.is_none()
         || bindings
@@ -273,7 +274,7 @@ fn form(function: &Function, output: &Output, has_sync: bool, has_return: bool) 
     let is_async = function.sig.asyncness.is_some();
     let needs_result = has_sync || matches!(output, Output::Given(_));
     let is_track_caller = |attr: &syn::Attribute| ends_in(attr.path(), "track_caller");
-    // A body with `return` becomes a closure, and `Location::caller()` in a closure is the closure's own call.
+    // A body with `return` becomes a closure, in which `Location::caller()` would return the call of the closure.
     if !is_async && has_return && function.attrs.iter().any(is_track_caller) {
         return Form::Unseen;
     }
@@ -326,8 +327,8 @@ fn captures(
     }
 }
 
-/// A captured variable of an async block cannot be assigned a borrow of one of the block's own locals; a variable that
-/// is bound inside can.
+/// A borrow of a local of an async block cannot be assigned to a captured variable, but it can be assigned to a
+/// variable that is bound inside the block.
 fn rebound(
     function: &Function,
     bindings: &[Binding],

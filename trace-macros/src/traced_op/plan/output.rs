@@ -34,7 +34,7 @@ pub(crate) enum Reborrow {
 }
 
 impl Output {
-    /// The `&mut` parameters if there are any, else the result.
+    /// The `&mut` parameters if there are any, otherwise the result.
     pub(super) fn in_place(
         described: &[&Binding],
         function: &Function,
@@ -62,7 +62,7 @@ impl Output {
         self.read_again().iter().any(|one| one.ident == *ident)
     }
 
-    /// True if `self` is read again after the body, which then must not move it.
+    /// True if `self` is read again after the body. The body must not move it then.
     pub(super) fn reads_self(&self) -> bool {
         self.read_again().iter().any(|one| one.reborrow.is_none())
     }

@@ -1,6 +1,6 @@
 //! The expansion of an attribute with mistakes: the item as written, and the errors.
 //!
-//! The rest of the crate still finds the function, so one mistake is one error.
+//! The rest of the crate can still use the function, so one mistake gives one error.
 
 use super::item::{Item, Member};
 use super::mistakes::Mistakes;
@@ -18,7 +18,7 @@ pub(crate) fn item_with_errors(item: TokenStream, mistakes: Mistakes) -> TokenSt
             function.as_written()
         }
         Ok(Item::Impl(block)) => {
-            // The attributes on methods belong to the block's attribute; alone they would report again.
+            // The options on methods belong to the block's attribute. Alone, they would be reported again.
             let members = block.members.iter().map(|member| match member {
                 Member::Method { function, .. } => function.as_written(),
                 Member::Other(item) => quote!(#item),

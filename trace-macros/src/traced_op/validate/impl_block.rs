@@ -120,7 +120,7 @@ fn is_built_in(path: &Path) -> bool {
         .is_some_and(|first| BUILT_IN.iter().any(|name| first.ident == name))
 }
 
-/// Checks the options of the block. Returns the word in front of each method's name.
+/// Checks the options of the block. Returns the word before each method's name.
 fn check_defaults(
     block: &ImplBlock,
     defaults: &Options,

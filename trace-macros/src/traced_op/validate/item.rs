@@ -1,7 +1,7 @@
 //! Reads the annotated item: a function, or an `impl` block with its methods.
 //!
-//! Signatures are parsed strictly and bodies are kept as tokens: a half-typed body still expands in an editor, and
-//! a long one costs no time.
+//! Signatures are parsed strictly, and bodies are kept as tokens. So an incomplete body still expands in an editor, and
+//! a long one takes no time.
 
 use super::options::BLOCK;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
@@ -220,7 +220,7 @@ impl Member {
     }
 }
 
-/// `#![attr]` as `#[attr]`: an inner attribute cannot be in front of the item.
+/// `#![attr]` as `#[attr]`: an inner attribute cannot be before the item.
 pub(crate) fn outer(mut attr: Attribute) -> Attribute {
     attr.style = syn::AttrStyle::Outer;
     attr
@@ -319,7 +319,7 @@ fn not_a_function(input: ParseStream<'_>) -> Option<&'static str> {
     }
 }
 
-/// `extern "C"` with nothing after it: the braces were taken for a body.
+/// True for `extern "C"` with nothing after it: the braces were assumed to be a body.
 fn is_foreign_block(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     let _ = ahead.parse::<Option<Token![unsafe]>>();

@@ -59,7 +59,7 @@ fn check_function(
     mut function: Box<Function>,
     mistakes: &mut Mistakes,
 ) -> CheckedItem {
-    // This attribute is on a method, under a name that the attribute of the `impl` did not recognise.
+    // This attribute is on a method, under a name that the attribute on the `impl` did not recognise.
     if let Some(attribute) = function.take_block_attribute() {
         let given = Options::parse(attribute, mistakes);
         options.block = given.block;

@@ -205,7 +205,8 @@ impl Options {
         Ok(())
     }
 
-    /// Adds what [`parse_communication`](Self::parse_communication) read to the metadata, and the kind if none is given.
+    /// Adds the options of [`parse_communication`](Self::parse_communication) to the metadata, and sets the kind if
+    /// none is given.
     fn add_communication(&mut self) {
         let Some(first) = self.communication.first() else {
             return;
@@ -253,7 +254,8 @@ fn set<T>(
     Ok(None)
 }
 
-/// For options that an `impl` gives to each of its methods: an `Rc` can be cloned, syn's `Expr` only with a feature.
+/// Puts the value in an `Rc`: an `impl` gives it to each of its methods, and syn's `Expr` can be cloned only with a
+/// feature.
 fn shared<T>(
     read: impl FnOnce(&Ident) -> syn::Result<T>,
 ) -> impl FnOnce(&Ident) -> syn::Result<Rc<T>> {
@@ -311,7 +313,7 @@ fn list<'a, T: Parse>(
         let content;
         parenthesized!(content in input);
         let values = Punctuated::<T, Token![,]>::parse_terminated(&content);
-        // Tokens left after a mistake would be reported again.
+        // Tokens that are left after a mistake would be reported again.
         content.parse::<TokenStream>()?;
         Ok(values?.into_iter().collect())
     }

@@ -6,13 +6,13 @@ use crate::analyze::forest::NONE;
 use crate::model::TraceView;
 use crate::model::hash::FastMap;
 
-/// One runtime call. A trace has about one for every two entries, so this is 32 bytes and not a
-/// [`RuntimeCall`](crate::model::RuntimeCall) of 120.
+/// One runtime call. A trace has about one for every two entries, so this type takes 32 bytes; a
+/// [`RuntimeCall`](crate::model::RuntimeCall) takes 120.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// The host lane that made it; [`NONE`] if that is not a lane.
+    /// The lane of the host thread that made it; [`NONE`] if that thread has no lane.
     pub(super) lane: u32,
     pub(super) kind: CallKind,
 }
@@ -30,7 +30,7 @@ impl<'a> Calls<'a> {
         let mut calls = Calls::default();
         // Each name is classified once.
         let mut kinds: FastMap<&str, CallKind> = FastMap::default();
-        // Calls of a thread mostly come together, and so do calls of one name.
+        // Consecutive calls are mostly of one thread, and often of one name.
         let mut last_lane = None;
         let mut last_kind = ("", CallKind::of(""));
         let made = trace.runtime_calls();

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CausedWaits {
     pub(crate) rank: u32,
-    /// Added up over the ranks that waited.
+    /// The time in nanoseconds, added up over the ranks that waited.
     pub(crate) ns: u64,
-    /// The op that caused most of it, and the time that it caused.
+    /// The op that caused most of `ns`, and how much it caused.
     pub(crate) op: (String, u64),
-    /// The number of the step with most of it, and the time in that step.
+    /// The number of the step with most of `ns`, and how much is in that step.
     pub(crate) step: Option<(u64, u64)>,
 }
 

@@ -1,4 +1,5 @@
-//! Finds the entries that are calls of communication, and their partners: for exports whose readers replay them.
+//! Finds the entries that are calls of communication, and their partners. Exports need them if their readers replay
+//! communication.
 
 use super::CausalModel;
 use super::meeting::{MeetingClass, Side, side_of};
@@ -22,7 +23,7 @@ pub(crate) enum CollectiveKind {
 }
 
 impl CollectiveKind {
-    /// By the name of the collective or op; `None` if it names none.
+    /// Finds the kind in the name of the collective or op; `None` if the name has none.
     fn of(name: &str) -> Option<CollectiveKind> {
         use CollectiveKind::{
             AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter,
@@ -35,7 +36,7 @@ impl CollectiveKind {
             ("allreduce", AllReduce),
             ("allgather", AllGather),
             ("alltoall", AllToAll),
-            // Libraries run an all-to-all in kernels named `SendRecv`.
+            // Libraries run an all-to-all as kernels named `SendRecv`.
             ("sendrecv", AllToAll),
             ("reducescatter", ReduceScatter),
             ("broadcast", Broadcast),

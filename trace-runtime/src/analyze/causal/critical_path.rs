@@ -12,7 +12,7 @@ use crate::model::TraceView;
 use crate::model::hash::FastMap;
 use crate::model::json_struct::json_struct;
 
-/// The name for the time of a thread between its ops.
+/// The name for the time in which a thread runs no op.
 const OUTSIDE: &str = "outside of ops";
 
 /// The longest chain of work that had to happen one after the other.
@@ -26,11 +26,11 @@ const OUTSIDE: &str = "outside of ops";
 pub struct CriticalPath {
     /// The time of its work, in nanoseconds.
     pub length_ns: u64,
-    /// From the first start to the last end of the trace, runtime calls included.
+    /// The time from the first start to the last end of the trace in nanoseconds, runtime calls included.
     pub span_ns: u64,
-    /// The part of its work that is on the host.
+    /// The part of the work that is on the host, in nanoseconds.
     pub host_ns: u64,
-    /// The part of its work that is on devices other than `cpu`.
+    /// The part of the work that is on devices other than `cpu`, in nanoseconds.
     pub device_ns: u64,
     /// The ops on it, longest first.
     pub ops: Vec<CriticalOp>,
@@ -54,16 +54,16 @@ impl CriticalPath {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct CriticalOp {
-    /// Its name; for a runtime call outside ops the name of the call; `outside of ops` for the time in a step that the
-    /// thread that marks the steps spent between its ops.
+    /// The name of the op, or of the runtime call if it was made outside ops. `outside of ops` is the time in a step
+    /// that the thread of the step spent between its ops.
     pub operation: String,
     /// The device it ran on, if that is not the host.
     pub device: Option<String>,
-    /// Number of pieces of the path that it has.
+    /// Number of pieces of the path that are part of the op.
     pub pieces: usize,
-    /// The time for which the path runs through it.
+    /// Time of the path that is spent in the op, in nanoseconds.
     pub path_ns: u64,
-    /// That time as a share of the path.
+    /// `path_ns` as a share of the path.
     pub share: f64,
 }
 
@@ -108,9 +108,9 @@ pub struct PathStep {
     pub start_ns: i64,
     /// The time that the path spends in it, in nanoseconds.
     pub ns: u64,
-    /// The time since the piece before it.
+    /// The time since the end of the piece before it, in nanoseconds.
     pub gap_ns: u64,
-    /// The cause of that time, as in [`Crossed::what`]; empty if there is no gap.
+    /// The cause of `gap_ns`, as in [`Crossed::what`]; empty if there is no gap.
     pub gap: String,
 }
 
@@ -247,8 +247,8 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
 
     /// The device on which a node ran; `None` for the host.
     ///
-    /// An entry of a device that is on a host thread counts as work of the device, unless it waited for the device: then
-    /// only the launch is its own work.
+    /// An entry of a device that is recorded on a host thread counts as work of the device. If it waited for the
+    /// device, it counts as work of the host: its own work is only the launch.
     fn device_of(&self, node: u32, lane: u32) -> Option<&'a str> {
         let on = &self.lanes.all[lane as usize];
         let Node::Entry(index) = Node::of(node, self.trace.entry_count()) else {

@@ -8,16 +8,16 @@ use std::collections::HashMap;
 
 /// The entries of a trace as nodes of a graph without cycles: an entry depends on earlier ones only.
 ///
-/// An entry is one node, although its work may be in several pieces, and comes before the ops inside it. Its work after an
-/// op inside it counts as done before that op; so does its work after a wait for another thread.
+/// An entry is one node, although its work may be in several pieces, and its node comes before those of the ops inside
+/// it. Therefore work of the entry after an inner op, or after a wait for another thread, counts as done before it.
 #[derive(Debug)]
 pub(crate) struct Dependencies {
-    /// By entry, the time that it worked, without waiting and without the ops inside it. 0 for entries that repeat the time of
-    /// others.
+    /// By entry, the time that it worked, without waiting and without the ops inside it. 0 for entries that repeat the
+    /// time of others.
     pub(crate) work_ns: Vec<u64>,
     /// By entry: the thread, stream or task that it ran on; the maximum for entries without a start.
     pub(crate) lane: Vec<u32>,
-    /// By entry: the op around it, if that is of the same rank and began before; else the maximum.
+    /// By entry: the op around it, if that has the same rank and an earlier start; otherwise the maximum.
     pub(crate) inside: Vec<u32>,
     /// Pairs of an entry and one of the same rank that it depends on: the one before it on its lane, and those that
     /// launched it, handed it over or ended a wait. Sorted, each once.

@@ -2,7 +2,7 @@
 
 /// A dependency: the work of lane `to` from `to_at` on needs the work of lane `from` until `from_at`.
 ///
-/// The order of a lane's own pieces is not listed: each piece depends on the one before it.
+/// The order of the pieces within a lane is not listed: each piece depends on the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) from: u32,

@@ -26,9 +26,9 @@ pub(crate) struct DeviceWait<'a> {
 impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     /// For each set of intervals of a rank, the time of each host op within them, longest first.
     ///
-    /// Waiting, time outside ops and the work of devices are left out. If several threads work at one moment, the one whose
-    /// piece of work began last counts. The time of an entry is counted for the entry that `charged` returns
-    /// for it.
+    /// Waiting, time outside ops and the work of devices are left out. If several threads work at one moment, the one
+    /// whose piece of work began last counts. The time of an entry is counted for the entry that `charged` returns for
+    /// it.
     pub(crate) fn host_ops_during(
         &self,
         rank: Option<u32>,
@@ -69,8 +69,8 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         listed.collect()
     }
 
-    /// Calls `visit` with the start, the end and the node of each piece of host work of a rank, in order. The pieces of its
-    /// lanes are merged without a list of them, which would be as large as the model.
+    /// Calls `visit` with the start, the end and the node of each piece of host work of a rank, in order. The pieces of
+    /// its lanes are merged one by one: a merged list would be as large as the model.
     fn most_recent_work(&self, rank: Option<u32>, mut visit: impl FnMut(i64, i64, u32)) {
         let lanes = self.lanes.all.iter().zip(&self.pieces);
         let mut lanes: Vec<_> = lanes
@@ -78,7 +78,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             .map(|(_, pieces)| pieces.iter().filter(|piece| self.is_host_work(piece)))
             .collect();
         let count = lanes.len();
-        // The next piece of each lane, the earliest on top.
+        // A heap of the next piece of each lane. The earliest is on top.
         let mut next: BinaryHeap<Reverse<(i64, i64, u32, usize)>> = BinaryHeap::new();
         let mut advance = |lane: usize, next: &mut BinaryHeap<_>| {
             if let Some(piece) = lanes[lane].next() {
@@ -114,7 +114,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
     }
 
-    /// False for waiting, for time outside ops, and for ops of a device that a host thread shows.
+    /// False for waiting, for time outside ops, and for work of a device that is recorded on a host thread.
     fn is_host_work(&self, piece: &Piece) -> bool {
         piece.is_work()
             && match Node::of(piece.node, self.trace.entry_count()) {

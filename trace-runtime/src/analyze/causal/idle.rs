@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 /// The cause of idle time of a device.
 ///
-/// The idle time before a piece of work is divided at the moments of its launch: before the launch call began
-/// nothing had been launched; during the call, and from its end to the start of the work, the work was launched
-/// but late, unless an event of another stream kept it waiting. A launch takes microseconds: if the device does nothing
-/// for more than a millisecond after the call, something held the work up that the trace does not have.
+/// The idle time before a piece of work is divided at the moments of its launch. Before the launch call began, nothing
+/// had been launched. During the call, and from its end to the start of the work, the work was launched late or waited
+/// for an event of another stream. A launch takes microseconds: if the device is idle for more than a millisecond after
+/// the call, the work was held up by something that is not in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum IdleClass {
@@ -22,13 +22,13 @@ pub enum IdleClass {
     NothingLaunched,
     /// The work had been launched and had not begun.
     LaunchDelay,
-    /// The work had been launched and did not begin for longer than a launch takes; the trace does not have the cause.
+    /// The work had been launched and began much later than a launch takes; the trace does not show why.
     HeldUp,
     /// The work waited for an event of another stream, or for a copy.
     OtherStream,
     /// The work waited for communication, or the host communicated before it launched.
     Communication,
-    /// The device waited for a rank that came late to a collective.
+    /// The device waited for a rank that arrived late at a collective.
     SlowerRank,
     /// The trace does not have the launch of the work.
     Unknown,
@@ -60,24 +60,24 @@ impl IdleClass {
     }
 }
 
-/// The idle time of one device, by cause. The causes add up to `idle_ns`.
+/// The idle time of one device by cause, in nanoseconds. The causes add up to `idle_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DeviceIdle {
-    /// The rank it belongs to.
+    /// The rank of the device.
     pub rank: Option<u32>,
     /// The device.
     pub device: String,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which at least one of its entries ran.
+    /// Time in which at least one entry ran on the device.
     pub busy_ns: u64,
-    /// Time of its span in which none did.
+    /// Time of the span in which no entry ran.
     pub idle_ns: u64,
     /// The causes that have any time, longest first.
     pub causes: Vec<IdleCause>,
-    /// The same for each of its streams, within the stream's own span. Empty if its work is recorded on host
-    /// threads.
+    /// The idle time of each stream of the device, within the span of the stream. Empty if the device's work is
+    /// recorded on host threads.
     pub streams: Vec<StreamIdle>,
 }
 
@@ -97,15 +97,15 @@ impl DeviceIdle {
     }
 }
 
-/// The idle time of one stream, by cause. The causes add up to `idle_ns`.
+/// The idle time of one stream by cause, in nanoseconds. The causes add up to `idle_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StreamIdle {
     /// The name of the stream.
     pub stream: String,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which nothing ran on it.
+    /// Time of the span in which nothing ran on the stream.
     pub idle_ns: u64,
     /// The causes that have any time, longest first.
     pub causes: Vec<IdleCause>,
@@ -124,7 +124,7 @@ pub struct IdleCause {
     pub cause: String,
     /// The time, in nanoseconds.
     pub ns: u64,
-    /// The ops that ran on the launching thread meanwhile, or that were waited for; longest first, at most
+    /// The ops that ran on the launching thread during that time, or that the work waited for; longest first, at most
     /// [`MOST_OPS`](Self::MOST_OPS). Time outside ops has an empty name. Empty for a launch delay.
     pub ops: Vec<(String, u64)>,
 }
@@ -145,15 +145,15 @@ pub(crate) struct IdleTimes {
     /// The rank it belongs to.
     pub(crate) rank: Option<u32>,
     pub(crate) device: String,
-    /// False if the trace has no launch of its work.
+    /// False if the trace does not have the launches of its work.
     pub(crate) launches_known: bool,
-    /// Within its span; stretches of one class, in order.
+    /// The idle times of each class, within the span of the device and in order.
     pub(crate) by_class: BTreeMap<IdleClass, Intervals>,
 }
 
 impl IdleTimes {
-    /// The times at which it was idle although work had been launched. The host caused all other idle time, including that
-    /// before the first work and after the last.
+    /// The times at which it was idle although work had been launched. All other idle time is caused by the host,
+    /// including the time before the first work and after the last.
     pub(crate) fn launched(&self) -> Intervals {
         let others = self.by_class.iter();
         others
@@ -169,7 +169,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         self.idle().into_iter().map(|device| device.0).collect()
     }
 
-    /// The same, with the times at which each was idle.
+    /// The causes for each device, with the times at which it was idle.
     pub(crate) fn idle(&self) -> Vec<(DeviceIdle, IdleTimes)> {
         let mut devices: BTreeMap<(Option<u32>, &str), Device> = BTreeMap::new();
         for entry in self.order.iter() {

@@ -25,12 +25,12 @@ pub(super) struct Device {
     busy_ns: u64,
     /// Start and end of each gap, and the entry that began at its end.
     gaps: Vec<(i64, i64, u32)>,
-    /// Stretches of async ops, which do not come in the order of their starts.
+    /// Stretches of async ops. They are not added in the order of their starts.
     later: BinaryHeap<Reverse<(i64, i64, u32)>>,
 }
 
 impl Device {
-    /// Adds an entry. They come in the order of their starts.
+    /// Adds an entry. Call it in the order of starts.
     pub(super) fn add(&mut self, start: i64, end: i64, entry: u32) {
         while let Some(&Reverse((from, to, task))) = self.later.peek() {
             if from > start {
@@ -122,7 +122,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         }
         let causes = self.causes();
         let mut times = self.times.take().unwrap_or_default();
-        // The first work is late too, although the device's span begins with it.
+        // The first work may be late too, although the device's span begins with it.
         if let Some((start, entry)) = known.first
             && let Some(launch) = self.launch_of(entry, start)
         {
@@ -220,7 +220,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             return self.add(IdleClass::Unknown, start, end, NO_NAME);
         };
         if model.lanes.kind(lane) != LaneKind::Device {
-            // The work ran on a host thread. In the gap, that thread did something else.
+            // The work ran on a host thread, and in the gap that thread did something else.
             return self.on_host(lane, start, end);
         }
         // A gap ends where its entry begins.
@@ -232,7 +232,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         let mut at = begun;
         if let Some(wait) = model.stream_waits.get(&entry) {
             let until = wait.source_end.clamp(at, end);
-            // The launch call takes time even if the work also waits for an event.
+            // The launch call takes its time even if the work also waits for an event.
             let launched = launch.end.clamp(at, until);
             self.add(IdleClass::LaunchDelay, at, launched, NO_NAME);
             self.on_stream(wait.source, launched, until);
@@ -269,7 +269,7 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         self.add(IdleClass::NothingLaunched, at, end, NO_NAME);
     }
 
-    /// Time in which an entry of another stream was waited for.
+    /// Time in which the work waited for an entry of another stream.
     fn on_stream(&mut self, source: u32, start: i64, end: i64) {
         let model = self.model;
         let name = self.name(source);

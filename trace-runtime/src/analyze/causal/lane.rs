@@ -1,4 +1,4 @@
-//! Lanes: host threads, streams of devices and async tasks. A lane does one thing after another.
+//! Lanes: host threads, streams of devices and async tasks. A lane does one thing at a time.
 
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::forest::NONE;
@@ -80,7 +80,7 @@ impl<'a> Lanes<'a> {
         let mut callers = HashSet::new();
         let mut last = None;
         for call in trace.runtime_calls() {
-            // Calls of a thread mostly come together.
+            // Consecutive calls are mostly of one thread.
             let caller = (call.rank, call.thread);
             if last != Some(caller) {
                 callers.insert(caller);
@@ -94,7 +94,7 @@ impl<'a> Lanes<'a> {
                 continue;
             }
             let key = (view.rank(), view.thread());
-            // Entries of a thread mostly come together.
+            // Consecutive entries are mostly of one thread.
             let thread = match last {
                 Some((known, lane)) if known == key => lane,
                 _ => lanes.thread(trace, key, &view, callers.contains(&key)),

@@ -9,31 +9,31 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
-/// The working, waiting and other time of a host thread or a stream.
+/// The working, waiting and other time of a host thread or a stream, in nanoseconds.
 ///
 /// `working_ns + waiting_ns + outside_ns = span_ns`. Async ops are in [`TaskTime`](crate::analyze::TaskTime).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LaneTime {
-    /// The rank it belongs to.
+    /// The rank of the lane.
     pub rank: Option<u32>,
     /// The number of the thread or stream in the trace.
     pub thread: Option<u64>,
-    /// Its name, `thread 7` if it has none.
+    /// The name of the thread or stream; `thread 7` if it has none.
     pub name: String,
     /// `host` or `device`.
     pub kind: String,
     /// The device of a stream.
     pub device: Option<String>,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which an op or a runtime call ran and did not only wait.
+    /// Time in which an op or a runtime call ran, without the time in which it only waited.
     pub working_ns: u64,
-    /// Time in which it only waited for another lane or rank.
+    /// Time in which the lane only waited for another lane or rank.
     pub waiting_ns: u64,
-    /// Time in which nothing of it was traced.
+    /// Time in which nothing was traced on the lane.
     pub outside_ns: u64,
-    /// Its waits by lane and op, longest first.
+    /// The waits of the lane, by what it waited for; longest first.
     pub waits: Vec<LaneWait>,
 }
 
@@ -64,7 +64,8 @@ json_struct!(LaneWait {
 });
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// The working, waiting and other time of each host thread and stream: hosts first, in the order in which they began.
+    /// The working, waiting and other time of each host thread and stream: hosts first, in the order in which they
+    /// began.
     pub fn lanes(&self) -> Vec<LaneTime> {
         let mut times: Vec<LaneTime> = Vec::new();
         for kind in [LaneKind::Host, LaneKind::Device] {

@@ -38,7 +38,7 @@ impl LastMet {
         LastMet { parts, of_rank }
     }
 
-    /// The time at which both ranks had left the last meeting that both took part in before these entries; the start of time
+    /// The time at which both ranks had left the last meeting that they had in common before these entries; the minimum
     /// if there was none.
     pub(super) fn of_pair<T: TraceView + ?Sized>(
         &self,

@@ -29,15 +29,16 @@ pub struct LaunchSummary {
     pub shorter_than_launch: usize,
     /// Pieces of work launched while nothing was queued or running on their stream.
     pub on_empty_queue: usize,
-    /// For work launched on an empty queue, the median time from the end of the launch call to the start of the work.
+    /// The delay of work launched on an empty queue: from the end of the launch call to the start of the work, in
+    /// nanoseconds, median.
     pub delay_p50_ns: u64,
-    /// The same, 95th percentile.
+    /// The 95th percentile of this delay.
     pub delay_p95_ns: u64,
-    /// The same, longest.
+    /// The longest such delay.
     pub delay_max_ns: u64,
     /// Pieces of work queued or running on the stream when the launch call began: mean over all launches.
     pub queue_mean: f64,
-    /// The same, most.
+    /// The largest number of such pieces at one launch.
     pub queue_max: usize,
 }
 
@@ -60,8 +61,8 @@ json_struct!(LaunchSummary {
 });
 
 impl LaunchSummary {
-    /// True if the device is fed one piece at a time: most work is launched on an empty queue, and launching takes
-    /// longer than the work.
+    /// True if the device receives its work one piece at a time: most work is launched on an empty queue, and launching
+    /// takes longer than the work.
     pub fn is_launch_bound(&self) -> bool {
         self.launches > 0
             && self.on_empty_queue * 2 > self.launches
@@ -135,7 +136,7 @@ impl Sum {
     fn finish(mut self, rank: Option<u32>, device: &str) -> LaunchSummary {
         self.delays.sort_unstable();
         let delays = &self.delays;
-        // Nearest rank: the smallest delay that at least this share of all delays does not exceed.
+        // The nearest-rank percentile: the smallest delay that at least this share of all delays does not exceed.
         let at = |percent: usize| {
             let rank = (delays.len() * percent).div_ceil(100);
             delays.get(rank.saturating_sub(1)).copied().unwrap_or(0)

@@ -1,7 +1,7 @@
 //! The longest chain of work through lanes and edges.
 //!
-//! Lanes are walked in the order of time. Each carries the longest chain that reaches it so far; at an edge the
-//! chain of one lane is offered to the other. Waiting adds nothing to a chain.
+//! Lanes are walked in the order of time. Each lane has the longest chain that reaches it so far. At an edge, the chain
+//! of one lane replaces that of the other if it is longer. Waiting adds nothing to a chain.
 
 use super::edge::Edge;
 use super::piece::Piece;
@@ -59,7 +59,7 @@ impl Path {
     }
 }
 
-/// The longest chain. Of equally long chains the one that was found first wins.
+/// The longest chain. If several chains are equally long, the one that was found first is returned.
 pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -> Path {
     let mut walk = Walk {
         pieces,
@@ -76,8 +76,8 @@ pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -
     walk.path(best.1)
 }
 
-/// The longest chain that reaches a lane at a moment: the work of the lane since the start of its segment, and before
-/// that the chain that arrived there.
+/// The longest chain that reaches a lane at a moment. It consists of the work of the lane since the start of its
+/// segment, and of the chain that arrived at that start.
 #[derive(Debug, Clone, Copy)]
 struct Chain {
     ns: u64,
@@ -107,9 +107,9 @@ struct Segment {
 #[derive(Debug, Clone, Copy)]
 struct LaneState {
     ns: u64,
-    /// [`NONE`] while no chain from another lane is part of this one.
+    /// [`NONE`] until a chain from another lane becomes part of this one.
     segment: u32,
-    /// The piece that is next or has been walked in part.
+    /// The piece that is walked next; a part of it may have been walked.
     piece: u32,
     at: Option<i64>,
 }
@@ -178,7 +178,7 @@ impl Walk<'_> {
                         }
                     }
                 }
-                // Edges of one moment may lead on to each other, in any order.
+                // Edges of the same moment can depend on each other, in any order.
                 if !changed || group.len() == 1 {
                     break;
                 }

@@ -1,7 +1,7 @@
 //! Meetings: finds the entries of different ranks that are one collective or one message.
 //!
-//! If the trace names process groups, peers, tags and sequence numbers, they decide. Otherwise the order of the calls
-//! decides. If that is impossible (a rank left a collective before another arrived), the times decide.
+//! Process groups, peers, tags and sequence numbers decide, if the trace has them. Otherwise the order of the calls
+//! decides. If that order is impossible (a rank left a collective before another arrived), the times decide.
 
 use crate::analyze::collective_calls::{
     CollectiveCall, Completions, Participant, collective_calls, collective_calls_by_order,
@@ -18,9 +18,9 @@ type Halves = Vec<(Option<u64>, u32)>;
 /// The class of a meeting: which ranks wait for which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analyze) enum MeetingClass {
-    /// Everyone waits for the last one to arrive: a barrier.
+    /// All ranks wait for the last one to arrive: a barrier.
     Barrier,
-    /// The same, with data: all-reduce, all-gather, all-to-all, reduce-scatter.
+    /// All ranks wait for the last one, and exchange data: all-reduce, all-gather, all-to-all, reduce-scatter.
     AllToAll,
     /// Everyone waits for the root: broadcast, scatter.
     FromRoot,
@@ -36,18 +36,18 @@ pub(in crate::analyze) struct Meeting {
     pub(in crate::analyze) class: MeetingClass,
     /// The entry of the root, if the class has one.
     pub(super) root: Option<u32>,
-    /// The entries, one or more for each rank; of a message the send, then the receive.
+    /// The entries, one or more for each rank; for a message, the send and then the receive.
     pub(in crate::analyze) entries: Box<[u32]>,
 }
 
 /// Whether the times of different ranks can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Times {
-    LinedUp,
-    Apart,
+    Aligned,
+    NotAligned,
 }
 
-/// All meetings of a trace, and what could not be matched.
+/// All meetings of a trace, and counts of messages and collectives that could not be matched.
 #[derive(Debug, Default)]
 pub(in crate::analyze) struct Meetings {
     pub(in crate::analyze) all: Vec<Meeting>,
@@ -68,19 +68,19 @@ impl Meetings {
         for call in collective_calls(trace, &parts) {
             found.collective(trace, &call);
         }
-        found.messages(trace, &parts, Times::LinedUp);
+        found.messages(trace, &parts, Times::Aligned);
         found.completions = Completions::of(trace, &parts);
         found
     }
 
-    /// The same without the use of times, for ranks whose clocks are not aligned yet.
+    /// The meetings found without using times, for ranks whose clocks are not aligned yet.
     pub(in crate::analyze) fn by_order<T: TraceView + ?Sized>(trace: &T) -> Meetings {
         let mut found = Meetings::default();
         let parts = participants(trace);
         for call in collective_calls_by_order(&parts) {
             found.collective(trace, &call);
         }
-        found.messages(trace, &parts, Times::Apart);
+        found.messages(trace, &parts, Times::NotAligned);
         found.completions = Completions::of(trace, &parts);
         found
     }
@@ -182,7 +182,7 @@ impl Meetings {
                 self.unmatched += sends.len().abs_diff(receives.len());
             }
         }
-        if times == Times::Apart {
+        if times == Times::NotAligned {
             return;
         }
         for ranks in unnamed.into_values() {
@@ -259,7 +259,7 @@ fn ranks_in<T: TraceView + ?Sized>(trace: &T) -> BTreeSet<u32> {
     ranks.into_iter().collect()
 }
 
-/// The median over calls of how far apart both sides are: at their starts or at their ends, whichever is nearer.
+/// The median distance between both sides of a call: at their starts or at their ends, whichever is smaller.
 fn distance<T: TraceView + ?Sized>(trace: &T, sends: &[u32], receives: &[u32]) -> u64 {
     let mut apart: Vec<u64> = sends
         .iter()
@@ -326,7 +326,7 @@ struct Half<'a> {
     group: &'a str,
     tag: &'a str,
     sequence: Option<u64>,
-    /// The name of the op without the part that names the side; only if there is no peer.
+    /// The name of the op without the part that names the side. Only used if the peer is not known.
     channel: String,
 }
 
@@ -360,7 +360,7 @@ fn channel(name: &str) -> String {
     name
 }
 
-/// The side that the name of an op is about.
+/// The side that an op's name contains.
 pub(super) fn side_of(name: &str) -> Option<Side> {
     let name = name.to_lowercase();
     let receives = name.contains("recv") || name.contains("receive");

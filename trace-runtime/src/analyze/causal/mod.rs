@@ -1,7 +1,7 @@
-//! The causal model of a trace: what waited for what. Every analysis of waiting is derived from it.
+//! The causal model of a trace: which work waited for which. Every analysis of waiting is derived from it.
 //!
-//! A trace is taken apart into *lanes* (host threads, device streams, async tasks), each a row of *pieces* of work
-//! or waiting, and *edges* between lanes. Rules add the edges and the waits, one file each:
+//! A trace is split into *lanes* (host threads, device streams, async tasks), each a row of *pieces* of work or
+//! waiting, and *edges* between lanes. Rules add the edges and the waits, one file each:
 //!
 //! | file | what it finds |
 //! |---|---|
@@ -9,8 +9,9 @@
 //! | `thread` | work handed to another thread and the wait for it; the backward pass on its own thread |
 //! | `meeting`, `rank` | collectives among the ranks of their process group; send ↔ receive |
 //!
-//! The order of a lane's own pieces is part of the model without being listed. Nothing here assumes a profiler:
-//! names of runtime calls are recognised by their parts, and what a trace lacks is in [`CausalModel::missing`].
+//! The order of the pieces within a lane is part of the model but is not listed. Nothing here assumes a certain
+//! profiler: names of runtime calls are recognised by their parts, and the facts that a trace lacks are in
+//! [`CausalModel::missing`].
 
 mod call;
 mod caused_waits;
@@ -100,7 +101,7 @@ pub struct CausalModel<'a, T: ?Sized> {
     /// By lane.
     pieces: Vec<Vec<Piece>>,
     waits: Vec<Wait>,
-    /// All edges but those between ranks, which follow from the meetings.
+    /// All edges except those between ranks, which are derived from the meetings.
     edges: Vec<Edge>,
     /// Number of lanes that those edges refer to.
     edge_lanes: u32,
@@ -118,7 +119,7 @@ pub struct CausalModel<'a, T: ?Sized> {
 }
 
 impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
-    /// Builds the model. Takes time in proportion to the trace, and to the logarithm of its number of edges.
+    /// Builds the model. The time is proportional to the size of the trace, times the logarithm of its number of edges.
     pub fn new(trace: &'a T) -> Self {
         let lanes = Lanes::of(trace);
         let calls = Calls::of(trace, &lanes);
@@ -187,7 +188,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     fn find_missing(&self, unnamed_events: usize) -> Vec<String> {
         let mut missing = Vec::new();
         missing.extend(self.meetings.notes());
-        // The work that ops with the option `sync` wait for needs no calls.
+        // No calls are needed for the work that ops with the option `sync` wait for.
         let on_streams = |(lane, _): &(u32, &Work)| self.lanes.all[*lane as usize].thread.is_some();
         let works = self.work.all().filter(on_streams).count();
         if works == 0 {
@@ -216,7 +217,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         }
         if unnamed_events > 0 {
             missing.push(format!(
-                "{unnamed_events} stream waits do not name their event: the work that ended last before is taken"
+                "{unnamed_events} stream waits do not name their event: the work that ended last before the wait is assumed"
             ));
         }
         missing

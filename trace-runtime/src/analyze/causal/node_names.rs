@@ -9,7 +9,7 @@ use crate::model::hash::FastMap;
 /// The number of the empty name, for time outside ops.
 pub(super) const NO_NAME: u32 = 0;
 
-/// The names that were asked for, by number.
+/// The names that were requested, by number.
 #[derive(Debug)]
 pub(super) struct NodeNames<'a> {
     names: Vec<&'a str>,

@@ -6,13 +6,13 @@ use crate::analyze::own_time::TaskTimes;
 use crate::model::{TraceStep, TraceView};
 use std::cell::Cell;
 
-/// A time in which one op or call was the innermost on a lane.
+/// A period in which one op or call was the innermost on a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// An entry, or a runtime call outside ops: see [`Node`]. [`NONE`] outside both: waiting, or time in a step that the
-    /// thread of the step spent between its ops.
+    /// An entry, or a runtime call outside ops: see [`Node`]. [`NONE`] outside both: waiting, or time in a step that
+    /// the thread of the step spent between its ops.
     pub(super) node: u32,
     /// Index of the wait that the stretch is part of; [`NONE`] for work.
     pub(super) wait: u32,
@@ -132,7 +132,7 @@ struct Rows {
     done: Vec<Vec<Piece>>,
     /// The open ops of each lane, innermost last.
     open: Vec<Vec<(u32, i64)>>,
-    /// The time up to which each lane's pieces are known.
+    /// The time up to which the pieces of each lane are complete.
     at: Vec<i64>,
 }
 
@@ -202,8 +202,8 @@ where
     pieces.truncate(written);
 }
 
-/// Fills the gaps between the pieces of the thread that marked a step, within the step: what runs there is not
-/// traced, but the thread is at work on the step.
+/// Fills the gaps between the pieces of the thread that marked a step, within the step. What runs in them is not
+/// traced, but the thread works on the step.
 pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[TraceStep]) {
     let mut spans: Vec<(u32, i64, i64)> = steps
         .iter()
@@ -228,7 +228,7 @@ pub(super) fn fill_steps(pieces: &mut [Vec<Piece>], lanes: &Lanes<'_>, steps: &[
     }
 }
 
-/// Fills a gap as far as steps cover it.
+/// Fills the parts of a gap that are in steps.
 fn fill_until(
     push: &mut dyn FnMut(Piece),
     steps: &mut std::iter::Peekable<impl Iterator<Item = (u32, i64, i64)>>,

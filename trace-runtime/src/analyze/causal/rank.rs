@@ -1,8 +1,9 @@
 //! Waits between ranks: at a collective for the last rank or for the root, at a receive for the send, at a send for the
 //! receive. The definitions are those of Scalasca.
 //!
-//! A call that does not block has arrived when it starts, and its rank waits in the op that completes it. So a receive
-//! that was posted early makes no rank wait, and an op that completes it late does not wait if the message is there.
+//! A call that does not block arrives when it starts, and its rank waits in the op that completes it. So a receive that
+//! was posted early does not make a rank wait, and an op that completes it after the message has arrived does not wait
+//! either.
 
 use super::edge::Found;
 use super::lane::Lanes;
@@ -136,7 +137,7 @@ pub(super) fn meetings<T: TraceView + ?Sized>(
     waits
 }
 
-/// One op may wait for several requests. It waits for the one that arrives first, and from then on for the next.
+/// One op may wait for several requests: first for the one that arrives first, then for the next, and so on.
 fn divide(waits: &mut Vec<RankWait>, times: &mut Vec<Wait>, first: usize) {
     let mut order: Vec<u32> = (0..waits.len() as u32).collect();
     order.sort_unstable_by_key(|&wait| {
@@ -191,7 +192,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Everyone waits for the last one.
+    /// All ranks wait for the last one.
     fn all(&mut self, class: WaitClass, parts: &[Part]) {
         let Some(last) = parts.iter().max_by_key(|part| part.arrived) else {
             return;
@@ -200,7 +201,7 @@ impl Rules<'_> {
         for part in parts {
             self.found
                 .edge(part.from_lane, part.arrived, meeting, last.arrived);
-            // Clocks that differ may show a rank that left before the last one came.
+            // If clocks differ, a rank may seem to leave before the last one arrived.
             if last.arrived <= part.end {
                 let at = last.arrived.max(part.start);
                 self.found.edge(meeting, last.arrived, part.lane, at);
@@ -224,8 +225,8 @@ impl Rules<'_> {
         }
     }
 
-    /// A receive waits until its send has begun; a send that is still under way when its receive begins waited for
-    /// that.
+    /// A receive waits until its send has begun. If a send is still running when its receive begins, it waited for the
+    /// receive.
     fn message(&mut self, send: &Part, receive: &Part) {
         if receive.start < send.arrived && send.arrived <= receive.end {
             self.wait(WaitClass::LateSender, receive, send);

@@ -10,7 +10,7 @@ use crate::model::json_struct::json_struct;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The working, waiting and idle time of a rank. `working_ns + waiting_ns + idle_ns = span_ns`.
+/// The working, waiting and idle time of a rank, in nanoseconds. `working_ns + waiting_ns + idle_ns = span_ns`.
 ///
 /// A rank works at a moment if any of its threads or streams does, and waits if one of them waits and none works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,15 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct RankTime {
     /// The rank.
     pub rank: u32,
-    /// From its first start to its last end.
+    /// The time from the first start to the last end, in nanoseconds.
     pub span_ns: u64,
-    /// Time in which an op ran and did not only wait.
+    /// Time in which the rank worked.
     pub working_ns: u64,
-    /// Time in which it only waited, for another rank, thread or device.
+    /// Time in which the rank waited for another rank, a thread or a device.
     pub waiting_ns: u64,
-    /// Time in which nothing of it was traced.
+    /// Time in which nothing was traced on the rank.
     pub idle_ns: u64,
-    /// Time that other ranks waited because of this one; it may be longer than the span, because several wait at once.
+    /// Time that other ranks waited because of this one. It may be longer than `span_ns`, because several ranks can
+    /// wait at once.
     pub caused_ns: u64,
 }
 
@@ -101,8 +102,8 @@ pub(super) fn rank_times(rows: &BTreeMap<u32, Cow<'_, [Piece]>>) -> Vec<RankTime
         .collect()
 }
 
-/// One row from pieces that overlap: at each moment the piece with the lowest number counts, of equal ones the one
-/// that began first.
+/// One row from pieces that overlap: at each moment the piece with the lowest number counts. If several have it, the
+/// one that began first counts.
 fn flatten(all: &mut [(u8, Piece)]) -> Vec<Piece> {
     all.sort_by_key(|(_, piece)| piece.start);
     let mut row: Vec<Piece> = Vec::with_capacity(all.len());

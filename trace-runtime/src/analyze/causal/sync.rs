@@ -21,13 +21,13 @@ pub(super) enum CallKind {
     StreamSync,
     /// A stream waits for an event; the caller does not.
     StreamWait,
-    /// A copy, which the caller waits for if it ended before the call did.
+    /// A copy. The caller waits for it if the copy ended before the call.
     Copy,
     Other,
 }
 
 impl CallKind {
-    /// By the function's name, which CUDA, HIP and other runtimes form in the same way.
+    /// Recognises the effect by the name of the function. CUDA, HIP and other runtimes use similar names.
     pub(super) fn of(name: &str) -> CallKind {
         let name = name.to_ascii_lowercase();
         let has = |part: &str| name.contains(part);
@@ -85,7 +85,7 @@ impl Syncs<'_, '_> {
                     Some((lane, *work))
                 })
         };
-        // Waits for an event that is not named, by the thread that requested them.
+        // By thread: the time at which it requested that a stream waits for an event that is not named.
         let mut pending: FastMap<u32, i64> = FastMap::default();
         for (number, call) in trace.runtime_calls().enumerate() {
             let Call {
@@ -152,11 +152,11 @@ impl Syncs<'_, '_> {
         }
     }
 
-    /// The caller waits for the work that had been launched and was not done.
+    /// The caller waits for the work that had been launched and had not ended.
     fn sync(&mut self, number: usize, call: &RuntimeCall<'_>, host: u32) {
         let (start, end) = (call.start_ns, call.end_ns());
         let all = self.calls.all[number].kind == CallKind::DeviceSync;
-        // An event covers what had been launched when it was recorded.
+        // An event covers the work that had been launched when it was recorded.
         let recorded = call.event.and_then(|event| self.calls.all.get(event));
         let launched_by = recorded.map_or(start, |event| event.start);
         let named = [call.event_stream, call.stream]
@@ -194,7 +194,7 @@ impl Syncs<'_, '_> {
         }
         let Some((lane, done)) = last else { return };
         if !all && named.is_none() {
-            // The stream is not recorded; the one that was done last ended the wait.
+            // The stream is not recorded. The stream whose work ended last is assumed to have ended the wait.
             self.found.edge(lane, done, host, end);
         }
         self.wait(host, (start, end), lane);
@@ -204,7 +204,8 @@ impl Syncs<'_, '_> {
         if copy.end > call.end_ns() {
             return;
         }
-        // With work before it on its stream, the caller waits from the start; else it prepares the copy.
+        // If work is before it on its stream, the caller waits from the start; otherwise the caller first prepares the
+        // copy.
         let before = self.work.lane(lane).and_then(|works| {
             let index = works.works.partition_point(|work| work.start < copy.start);
             works.works.get(index.checked_sub(1)?)
@@ -236,8 +237,8 @@ impl Syncs<'_, '_> {
         }
     }
 
-    /// The next work that a thread launches waits for an event that is not named. The event is taken to be the work that
-    /// ended last before, of the work that had been launched on other streams when the wait was requested.
+    /// The next work that a thread launches waits for an event that is not named. Candidates are the work that had been
+    /// launched on other streams when the wait was requested; the event is assumed to be the one that ended last.
     fn unnamed_wait(&mut self, rank: Option<u32>, to: u32, waiting: &Work, asked_at: i64) {
         let mut last: Option<(u32, Work)> = None;
         for &lane in &*self.streams(rank) {

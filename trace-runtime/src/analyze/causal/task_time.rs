@@ -4,7 +4,7 @@ use crate::model::TraceView;
 use crate::model::json_struct::json_struct;
 use std::collections::HashMap;
 
-/// The time of all executions of one async op.
+/// The time of all executions of one async op, in nanoseconds.
 ///
 /// `running_ns + suspended_ns = wall_ns`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,11 +14,11 @@ pub struct TaskTime {
     pub operation: String,
     /// Number of executions that were suspended at least once.
     pub count: usize,
-    /// From their starts to their ends.
+    /// The time from the start of each execution to its end, added up.
     pub wall_ns: u64,
-    /// The time in which they were polled.
+    /// The time in which executions were polled.
     pub running_ns: u64,
-    /// The time in which they were suspended.
+    /// The time in which executions were suspended.
     pub suspended_ns: u64,
 }
 

@@ -58,7 +58,7 @@ fn blocks_on(op: &EntryView<'_>, task: &EntryView<'_>) -> bool {
     op.suspended_ns() == 0 && (op.rank(), op.thread()) == (task.rank(), task.thread())
 }
 
-/// An op waits for an async op whenever that is suspended.
+/// An op waits for an async op during the suspensions of the async op.
 fn waits_for_task(
     found: &mut Found,
     (from, op): (u32, usize),
@@ -80,8 +80,8 @@ fn waits_for_task(
     }
 }
 
-/// True for the ops by which torch runs a backward pass: the engine's own, and the nodes that it evaluates, which
-/// older versions show alone (`AddBackward0`, `torch::autograd::AccumulateGrad`).
+/// True for the ops by which torch runs a backward pass: the ops of the engine, and the nodes that it evaluates. Older
+/// versions record only the nodes (`AddBackward0`, `torch::autograd::AccumulateGrad`).
 fn runs_backward(name: &str) -> bool {
     let node = name.trim_end_matches(|last: char| last.is_ascii_digit());
     name.starts_with("autograd::engine::")
@@ -91,8 +91,8 @@ fn runs_backward(name: &str) -> bool {
 
 /// The thread that requested a backward pass only waits while another thread runs it.
 ///
-/// It waits from the first to the last op of the backward thread within a time in which no op of the waiting thread begins
-/// or ends.
+/// It waits from the first to the last op of the backward thread within a period in which no op of the waiting thread
+/// begins or ends.
 pub(super) fn backward<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,

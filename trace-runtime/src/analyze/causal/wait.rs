@@ -1,4 +1,4 @@
-//! Waits: times in which a lane does nothing but wait for another.
+//! Waits: times in which a lane only waits for another.
 
 use super::lane::Lanes;
 use super::piece::{Piece, rewrite};
@@ -31,15 +31,15 @@ pub(super) struct Wait {
     pub(super) start: i64,
     pub(super) end: i64,
     pub(super) target: WaitFor,
-    /// Only pieces of this node are waiting; [`NONE`] for everything in the stretch.
+    /// If set, only pieces of this node are waiting; [`NONE`] means everything in the stretch.
     pub(super) only: u32,
-    /// The node of the waiting where no op ran.
+    /// The node that the waiting belongs to while no op runs.
     pub(super) node: u32,
 }
 
-/// Marks the pieces of each lane that are waiting, and splits those that are so in part.
+/// Marks the pieces of each lane that are waiting. A piece that waits only in part is split.
 ///
-/// If two waits for the same pieces overlap, the one that began first counts. Waits keep their index.
+/// If two waits for the same pieces overlap, the one that began first counts. The indices of waits do not change.
 pub(super) fn mark(lanes: &mut [Vec<Piece>], waits: &[Wait]) {
     let mut order: Vec<u32> = (0..waits.len() as u32).collect();
     order.sort_by_key(|&wait| {
@@ -68,7 +68,7 @@ fn mark_nodes(pieces: Vec<Piece>, waits: &[Wait], order: &[u32]) -> Vec<Piece> {
         .chunk_by(|&a, &b| waits[a as usize].only == waits[b as usize].only)
         .map(|group| (waits[group[0] as usize].only, group))
         .collect();
-    // By node, the first wait that has not been handled: its pieces come in order.
+    // By node, the first wait that has not been handled: the pieces of a node are in order.
     let mut next: FastMap<u32, usize> = FastMap::default();
     let mut marked = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -163,7 +163,7 @@ fn mark_all(
     rest.into_iter().chain(next).for_each(push);
 }
 
-/// Adds waiting for a time in which nothing ran on the lane.
+/// Adds waiting for a period in which nothing ran on the lane.
 fn fill(push: &mut dyn FnMut(Piece), start: i64, end: i64, wait: &Wait, number: u32) {
     if start < end {
         push(Piece {

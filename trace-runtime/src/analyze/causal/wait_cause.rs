@@ -1,8 +1,8 @@
 //! The causes of waits between ranks: which ops made the late rank late.
 //!
-//! A rank is late because of its work since both ranks last met: the ops that took longer there than on the waiting rank.
-//! So a wait is divided among the ops of the late rank in proportion to this excess. If the late rank itself waited for a
-//! third one, that part of the wait is charged to the cause of that wait.
+//! A rank is late because of its work since both ranks last met: the ops that took longer there than on the waiting
+//! rank. So a wait is divided among the ops of the late rank in proportion to this excess. If the late rank itself
+//! waited for a third one, that part of the wait is charged to the cause of that wait.
 
 use super::CausalModel;
 use super::last_met::LastMet;
@@ -20,7 +20,7 @@ const OUTSIDE: &str = "outside of ops";
 /// Causes kept per wait; the time of smaller ones is added to the largest.
 const MOST_CAUSES: usize = 8;
 
-/// A cause in short: rank, op, time.
+/// A cause as numbers: rank, op, time.
 pub(super) type Cause = (u32, u32, u64);
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
@@ -34,7 +34,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         order.sort_by_key(|&wait| self.waits[self.rank_waits[wait as usize].wait as usize].end);
         let last_met = LastMet::of(self);
         let mut causes: Vec<Vec<Cause>> = vec![Vec::new(); self.rank_waits.len()];
-        // The waits of the model are numbered differently: those between ranks come last.
+        // In the list of all waits of the model, the waits between ranks come last, from this number on.
         let first = self.rank_waits.first().map_or(NONE, |wait| wait.wait);
         // The maps are used again for each wait.
         let mut late_profile = (None, FastMap::default());
@@ -134,14 +134,14 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     }
 }
 
-/// An activity of a rank.
+/// What a rank did at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Did {
     /// An op, by the number of its name.
     Op(u32),
-    /// It waited, by the number of the wait in the model.
+    /// Waited, by the number of the wait in the model.
     Waited(u32),
-    /// It ran nothing that was traced.
+    /// Nothing that was traced.
     Nothing,
 }
 
@@ -214,7 +214,7 @@ fn split(ns: u64, weights: &[u64]) -> Vec<u64> {
         .collect()
 }
 
-/// The largest causes first; the time of those past the limit is added to the first.
+/// The largest causes first; the time of causes beyond the limit is added to the first.
 fn largest(found: BTreeMap<(u32, u32), u64>) -> Vec<Cause> {
     let mut causes: Vec<Cause> = found
         .into_iter()

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub struct WaitStates {
     /// The time that ranks waited for each other, added up over ranks, in nanoseconds.
     pub total_ns: u64,
-    /// By class, waiting rank and op, and late rank, longest first.
+    /// The waits, grouped by class, waiting rank, op and late rank; longest first.
     pub sums: Vec<WaitSum>,
     /// The ops that others waited for, longest first; their times add up to `total_ns`.
     pub blames: Vec<Blame>,
@@ -44,7 +44,7 @@ pub struct WaitSum {
     pub late_rank: u32,
     /// The number of waits.
     pub count: usize,
-    /// The time, in nanoseconds.
+    /// The length of these waits together, in nanoseconds.
     pub ns: u64,
 }
 
@@ -78,24 +78,25 @@ pub struct WaitState {
     pub class: WaitClass,
     /// The rank that waited.
     pub rank: u32,
-    /// The entry that waited: its step and op.
+    /// The [`step`](crate::model::EntryView::step) of the entry that waited.
     pub step: usize,
     /// The op that waited.
     pub operation: String,
     /// The start of the wait, in nanoseconds since the trace began.
     pub start_ns: i64,
-    /// Its length, in nanoseconds.
+    /// The length of the wait, in nanoseconds.
     pub ns: u64,
     /// The rank that was late.
     pub late_rank: u32,
-    /// The step of its entry that was late.
+    /// The [`step`](crate::model::EntryView::step) of its entry that was late.
     pub late_step: usize,
     /// The causes; their times add up to `ns`.
     pub blames: Vec<Blame>,
 }
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
-    /// Waits between ranks: for each rank and op the time that it waited for which rank, and the ops that caused it.
+    /// Waits between ranks: for each rank and op, how long it waited for which other rank, and which ops caused the
+    /// wait.
     ///
     /// Empty if the trace has fewer than two ranks. The clocks of the ranks must be aligned, as
     /// [`TraceStore::merge`](crate::TraceStore::merge) does.
@@ -152,8 +153,8 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         }
     }
 
-    /// Each wait between ranks, with its causes, in the order in which the waits ended. A trace may have as many as
-    /// it has communication; [`wait_states`](Self::wait_states) adds them up.
+    /// Each wait between ranks, with its causes, in the order in which the waits ended. A trace may have as many waits
+    /// as calls of communication; [`wait_states`](Self::wait_states) adds them up.
     pub fn waits_between_ranks(&self) -> Vec<WaitState> {
         let mut names = OpNames::default();
         let causes = self.causes(&self.rank_rows(), &mut names);

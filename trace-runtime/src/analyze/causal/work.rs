@@ -1,4 +1,4 @@
-//! Device work with its launch, for questions such as "what had been launched on this stream by then?".
+//! Device work with its launch, for questions such as "what had been launched on this stream at that time?".
 
 use super::call::Call;
 use super::lane::{LaneKind, Lanes};
@@ -48,7 +48,7 @@ pub(super) struct LaneWork {
     pub(super) works: Vec<Work>,
     /// Indices into `works` in the order of their launches.
     by_launch: Vec<u32>,
-    /// For each position of `by_launch`, the work up to it that ends last.
+    /// For each position of `by_launch`: of the works up to that position, the one that ends last.
     last_to_end: Vec<u32>,
 }
 
@@ -119,8 +119,8 @@ impl DeviceWork {
         work
     }
 
-    /// Adds the work that an op with the option `sync` launched and waited for. Its start on the device is not known, so it is
-    /// assumed to start when the op began to wait.
+    /// Adds the work that an op with the option `sync` launched and waited for. Its start on the device is not known,
+    /// so it is assumed to start when the op began to wait.
     fn synchronised<'a>(&mut self, lanes: &Lanes<'a>, host: u32, entry: u32, view: &EntryView<'a>) {
         if let Some((lane, start, end)) = lanes.sync_of(view) {
             self.by_lane[lane as usize].works.push(Work {
@@ -220,7 +220,7 @@ impl LaneWork {
             .find(|work| work.entry == entry)
     }
 
-    /// The work that ends last, of that launched at `at` or before.
+    /// Of the work launched at `at` or before, the one that ends last.
     pub(super) fn launched_until(&self, at: i64) -> Option<&Work> {
         let position = self.position(at).checked_sub(1)?;
         Some(&self.works[self.last_to_end[position] as usize])
@@ -239,9 +239,9 @@ impl LaneWork {
             .map(|&work| &self.works[work as usize])
     }
 
-    /// The work that ends last but not after `until`, of that launched at `launched` or before.
+    /// Of the work launched at `launched` or before, the one that ends last but not after `until`.
     pub(super) fn ended_until(&self, launched: i64, until: i64) -> Option<&Work> {
-        // Streams run their work in order, so the first one that fits from the end on is the answer.
+        // Streams run their work in order, so the search goes backwards and the first match is the answer.
         let position = self.position(launched);
         let positions = self.by_launch[..position].iter().rev();
         positions

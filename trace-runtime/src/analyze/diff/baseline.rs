@@ -1,7 +1,7 @@
 //! A group of runs as a small file that can be committed.
 //!
-//! The figures of the quietest run, which is the one that is shown, are kept exactly. The figures of the other runs, which
-//! show how much runs vary, are kept as thousandths of those: four characters rather than ten.
+//! The quietest run is the one that is shown, so its figures are kept exactly. The other runs only show how much runs
+//! vary, so their figures are kept as thousandths of the exact ones: four characters rather than ten.
 
 use super::run_group::{Matched, RunGroup};
 use super::run_summary::{RowFigures, RowSummary, RunSummary};
@@ -16,7 +16,7 @@ pub const BASELINE_VERSION: u32 = 3;
 const MARK: &str = "optrace_baseline";
 /// The largest size of the file; runs are left out to stay below it.
 const MOST_BYTES: usize = 200_000;
-/// At least this many runs are kept, whatever the size: fewer would not show how much runs vary.
+/// At least this many runs are kept, even if the file is then too large: fewer would not show how much runs vary.
 const FEWEST_RUNS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -40,7 +40,7 @@ struct BaselineRow {
     op: usize,
     shapes: Vec<Vec<usize>>,
     accelerator: bool,
-    /// The run that `exact` is of: the first one that has the row.
+    /// The run that `exact` belongs to: the first run that has the row.
     run: usize,
     exact: Vec<u64>,
     /// The other runs in order, as thousandths of `exact`; empty for a run that does not have the row.
@@ -75,8 +75,11 @@ impl RunGroup {
 
     /// The group as a baseline file: JSON with one row a line, so that a changed op is a changed line in a review.
     ///
-    /// Runs are left out if the file would exceed 200 kB, but three are always kept. With a thousand rows there is room for
-    /// three.
+    /// Runs are left out if the file would exceed 200 kB, but three are always kept. With a thousand rows there is room
+    /// for three.
+    ///
+    /// # Errors
+    /// The figures cannot be written as JSON. This does not happen for groups of recorded runs.
     pub fn to_baseline(&self) -> Result<String, serde_json::Error> {
         let mut runs = self.runs.len();
         loop {
@@ -129,6 +132,9 @@ impl RunGroup {
     }
 
     /// Reads what [`to_baseline`](Self::to_baseline) wrote.
+    ///
+    /// # Errors
+    /// The text is not a baseline, or one of another version.
     pub fn from_baseline(json: &[u8]) -> Result<RunGroup, TraceError> {
         let wrong = |message: String| TraceError::new(TraceErrorKind::NotATrace, message);
         let version = serde_json::from_slice::<Version>(json)
@@ -271,11 +277,12 @@ fn figures(fields: &[u64]) -> Option<RowFigures> {
     })
 }
 
-/// The field of the exact run that each field is a multiple of: the same field, or the self time for the last two, which
-/// may be zero in one run and large in another.
+/// For each field, the field of the exact run that it is stored as a multiple of. The last two are stored as multiples
+/// of the self time, because they may be zero in one run and large in another; all others as multiples of the same
+/// field.
 const RELATIVE_TO: [usize; 8] = [0, 1, 2, 3, 4, 5, 1, 1];
 
-/// The figures of another run as thousandths of the exact ones; the count as it is.
+/// The figures of another run as thousandths of the exact ones; the count is not converted.
 fn relative(of: &RowFigures, exact: &RowFigures) -> Vec<u64> {
     let (of, exact) = (fields(of), fields(exact));
     let thousandths = |index: usize| {

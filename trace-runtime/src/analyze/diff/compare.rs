@@ -115,8 +115,8 @@ pub fn diff(before: &RunGroup, after: &RunGroup, settings: &DiffSettings) -> Tra
 }
 
 impl TraceDiff {
-    /// If the tests of the total do not prove a change, but ops are proven to have changed and together explain the change of
-    /// the total, the total has changed too: the rows add up to it.
+    /// If the tests of the total do not prove a change, but ops are proven to have changed and together explain the
+    /// change of the total, the total has changed too: the rows add up to it.
     fn explain_total(&mut self) {
         if matches!(self.total.verdict, Verdict::Slower | Verdict::Faster) {
             return;

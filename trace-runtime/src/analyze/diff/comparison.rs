@@ -12,7 +12,8 @@ use std::collections::HashMap;
 
 /// The change that all ops share is only computed from at least this many ops.
 const FEWEST_VOTERS: usize = 4;
-/// A common change up to this size is chance: the ops that vote are light, and vary. Only what exceeds it counts.
+/// A common change up to this size may be chance, because the ops that vote are short and vary. Only the part above it
+/// counts.
 const COMMON_BY_CHANCE: f64 = 0.03;
 /// An op with a smaller share of the time is not used for the change that all ops share.
 const VOTER_WEIGHT: f64 = 0.002;
@@ -28,7 +29,7 @@ pub(super) struct Comparison<'a> {
     pub(super) items: Vec<Item<'a>>,
     pub(super) parts: Vec<Parts>,
     pub(super) whole: (Whole, Whole),
-    /// Time of long calls that is not shown in the rows of their ops, before and after.
+    /// The time of long calls that is moved out of the rows of their ops, before and after.
     pub(super) long_ns: (i64, i64),
     /// The change that the ops have in common, by metric; as a logarithm.
     pub(super) common: HashMap<Metric, f64>,

@@ -43,7 +43,7 @@ impl Parts {
         }
     }
 
-    /// The parts of several rows together.
+    /// The sum of the parts of several rows.
     pub(super) fn sum<'a>(parts: impl IntoIterator<Item = &'a Parts>) -> Parts {
         parts.into_iter().fold(Parts::default(), |sum, part| Parts {
             before_ns: sum.before_ns.saturating_add(part.before_ns),
@@ -64,8 +64,8 @@ impl Parts {
 #[expect(clippy::struct_field_names, reason = "the unit is part of the name")]
 pub(super) struct Whole {
     pub(super) total_ns: i64,
-    /// Elapsed time in which no op ran. Takes the remainders of dividing by the number of steps, so that everything
-    /// adds up.
+    /// Elapsed time in which no op ran. It also contains the remainders of dividing by the number of steps, so that the
+    /// sum is exact.
     pub(super) outside_ns: i64,
     /// Below zero if ops ran at the same time: their self times count more than once.
     pub(super) overlap_ns: i64,

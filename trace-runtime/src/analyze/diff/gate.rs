@@ -5,8 +5,8 @@ use super::verdict::Verdict;
 use crate::model::json_struct::json_struct;
 use crate::units::{duration, percent, prose, shapes};
 
-/// The limits for a CI job, for [`TraceDiff::failures`]. A change fails only if it is significant, larger than its limit,
-/// and heavy enough. Without a limit nothing fails.
+/// The limits for a CI job, for [`TraceDiff::failures`]. A change fails only if it is significant, larger than its
+/// limit, and heavy enough. Without a limit nothing fails.
 ///
 /// ```
 /// use trace_runtime::analyze::Gate;
@@ -17,17 +17,17 @@ use crate::units::{duration, percent, prose, shapes};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Gate {
-    /// The total may get slower by this share.
+    /// The share by which the total may get slower.
     pub total: Option<f64>,
-    /// A change of the total below this many nanoseconds per step or run does not fail.
+    /// The change of the total, in nanoseconds per step or run, below which it does not fail.
     pub min_change_ns: u64,
-    /// An op, or an op with the same shapes, may get slower by this share. Ops below
+    /// The share by which an op, or an op with the same shapes, may get slower. Ops below
     /// [`DiffSettings::min_weight`](super::DiffSettings::min_weight) do not fail.
     pub op: Option<f64>,
 }
 
 impl Gate {
-    /// A gate that everything passes.
+    /// A gate without limits: every comparison passes it.
     pub const fn new() -> Gate {
         Gate {
             total: None,
@@ -58,7 +58,7 @@ impl Gate {
     }
 }
 
-/// An op, or the total, that got too slow for a [`Gate`].
+/// An op, or the total, that is too slow for a [`Gate`].
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct GateFailure {
@@ -80,7 +80,8 @@ json_struct!(GateFailure {
 });
 
 impl TraceDiff {
-    /// The total and the ops that got too slow for a gate: the total first, then the heaviest. Empty if the gate passes.
+    /// The total and the ops that got too slow for a gate: the total first, then the heaviest. Empty if the gate
+    /// passes.
     ///
     /// An added op fails if it weighs enough, unless removed ops save as much time: an op that was renamed does not
     /// fail.
@@ -114,7 +115,7 @@ impl TraceDiff {
                 (_, Verdict::Added) if heavy && op.weight >= self.method.min_weight => {
                     failures.push(self.added(op));
                 }
-                // All shapes of the op together, unless a few of them explain it.
+                // One failure for all shapes of the op together, unless a few of them explain it.
                 (Some(_), _) if !slow_rows.is_empty() => failures.extend(slow_rows),
                 (Some(slow), _) => failures.push(slow),
                 (None, _) => failures.extend(slow_rows),

@@ -146,7 +146,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// A metric in each run, per unit if it adds up; `None` in a run that does not have the item.
+    /// A metric in each run, per unit if it is a sum; `None` in a run that does not have the item.
     pub(super) fn values(&self, metric: Metric) -> impl Iterator<Item = Option<f64>> {
         self.runs.iter().map(move |figures| {
             figures.map(|of| match metric {
@@ -167,7 +167,7 @@ impl<'a> Item<'a> {
             .collect()
     }
 
-    /// The logarithm of a typical call over a quiet one, in the median run: 0 if all calls take equally long.
+    /// The logarithm of a typical call divided by a quiet call, in the median run. 0 if all calls take equally long.
     pub(super) fn unevenness(&self) -> f64 {
         let runs = self.runs.iter().flatten();
         let ratios = runs.filter(|of| of.quiet > 0.0);
@@ -179,8 +179,8 @@ impl<'a> Item<'a> {
         self.runs[runs].iter().any(Option::is_some)
     }
 
-    /// The number of calls in the run that has the fewest. Where most of the time is in the few calls of one row, it is
-    /// close to their number, however many short calls the other rows have.
+    /// The number of calls in the run that has the fewest. If a few calls of one row take most of the time, the result
+    /// is close to their number, even if the other rows have many short calls.
     pub(super) fn fewest_calls(&self) -> f64 {
         let counts = self.runs.iter().flatten().map(|of| {
             if of.concentration > 0.0 {

@@ -1,9 +1,9 @@
 //! Moves long calls to a separate row if they hide that the other calls of an op changed.
 //!
-//! On a machine with more to do than it has cores, most of the elapsed time of an op is that of a few interrupted
-//! calls, and changes at random. If the quiet calls of an op are proven to be slower and the time of its long calls
-//! happens to shrink by more, the time beyond two median calls goes to its own row. So rows still add up, and no
-//! row that shrinks is called slower.
+//! On a machine that has more to do than it has cores, most of the elapsed time of an op is that of a few interrupted
+//! calls, and changes at random. It may happen that the quiet calls of an op are proven to be slower while the time of
+//! its long calls shrinks by more. Then the time beyond two median calls moves to a separate row. So the rows still add
+//! up, and no row that shrinks is called slower.
 
 use super::comparison::Comparison;
 use super::decomposition::Parts;

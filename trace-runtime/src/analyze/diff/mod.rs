@@ -3,7 +3,7 @@
 //! # Method
 //!
 //! **Runs, not calls.** Calls of one run share its machine, its memory layout and its moment, so they are not
-//! independent. Each run is reduced to a few figures ([`RunSummary`]), and the variation of those between runs is the
+//! independent. Each run is reduced to a few figures ([`RunSummary`]), and their variation between runs is the
 //! uncertainty. Figures are compared as logarithms, because disturbances multiply.
 //!
 //! **What is shown** is the quietest run of each side, the one with the smallest total: interference from other
@@ -24,71 +24,75 @@
 //! The time outside ops is tested in the same way; its calls are the gaps between ops.
 //!
 //! **The level of a side** is the mean of the lower half of its runs (the three fastest of five), for each figure. A
-//! shared machine is slow for several runs in a row, and only ever adds time, so the slow half shows the machine and the
-//! fast half the program.
+//! shared machine is slow for several runs in a row, and only ever adds time, so the slow half shows the machine and
+//! the fast half the program.
 //!
-//! **The common change.** If four ops or more have a share of the time, the median of their changes is what they have
-//! in common: the clock speed, the load of the machine, a compiler. A change of only half of them is not common, and
-//! three percent are chance. Ops are judged by what they have beyond it. The total is judged by its quiet time as it is: a
-//! change to everything is a change of the total, and no op is blamed. The *time* of the total is judged after
-//! removing by how much the median op exceeds its quiet time, which is interference.
+//! **The common change.** If four ops or more have a share of the time, the median of their changes is the common
+//! change. Its cause is the clock speed, the load of the machine, or a compiler. A change of only half of the ops is
+//! not common, and up to three percent may be chance. Each op is tested for its change beyond the common one. The total
+//! is tested by its quiet time, common change included: if everything changes, the verdict is on the total and not on
+//! any op. For the *time* of the total, interference is removed first: the factor by which the median op exceeds its
+//! quiet time.
 //!
-//! **The test** is a moderated t test of the difference between the levels. The variance comes from the runs that the levels
-//! are means of, times 1.3² because they were selected. It is a weighted mean of an item's own variance and of one that all
-//! items share, by the empirical Bayes estimate of Smyth (2004): items that vary alike share much (at most four degrees of
-//! freedom), and an op that varies much more than the others does not hide their changes. The variance has a floor, which
-//! is higher for an op whose calls are a mixture of lengths. Groups of runs ([`Design::Groups`]) were made at different
-//! times, so a drift between them is assumed: 1 % for the quiet time of an op, 5 % for the total, 25 % for times. Runs in turns
-//! ([`Design::Pairs`], `optrace compare`) need no such assumption: only they find that everything is 10 % slower.
+//! **The test** is a moderated t test of the difference between the levels. The variance comes from the runs that the
+//! levels are means of, times 1.3² because these were selected. It is a weighted mean of two variances: that of the
+//! item, and one that all items share, by the empirical Bayes estimate of Smyth (2004). Items that vary alike share
+//! much (at most four degrees of freedom), and an op that varies much more than the others does not hide their changes.
+//! The variance has a minimum, which is higher for an op whose calls are a mixture of lengths. Groups of runs
+//! ([`Design::Groups`]) were made at different times, so a drift between them is assumed: 1 % for the quiet time of an
+//! op, 5 % for the total, 25 % for times. Runs in turns ([`Design::Pairs`], `optrace compare`) need no such assumption,
+//! so only they can find that everything is 10 % slower.
 //!
-//! **Few runs.** With fewer than three runs a side the variation between runs is assumed (35 %), an op must change the
-//! total by 5 %, and by more than interference took from all other ops (their time above the quiet time): one
-//! run shows little, and the result shows how little.
+//! **Few runs.** With fewer than three runs a side, the variation between runs is assumed to be 35 %. A change of an op
+//! must then be at least 5 % of the total, and larger than the time that interference took from all other ops (their
+//! time above the quiet time). The result shows how large a change had to be.
 //!
-//! **Blocks of calls.** A time must also change by more than its calls explain, or a few interrupted calls would decide.
-//! Its error within a run comes from ten blocks of consecutive calls, because calls that follow each other are slow
-//! together. The same holds for the quiet time of an op with fewer than 16 calls, and with fewer than three runs a side.
-//! A few very long calls in each run make that error large, so five runs a side or more that are all apart by a factor of
-//! three need no such support: that is how a growing tail is found.
-//! One call shows no error: for an op with a single call all runs of a side must be slower than all of the other.
+//! **Blocks of calls.** The change of a time must also be larger than the variation of its calls explains; otherwise a
+//! few interrupted calls would decide. The error within a run comes from ten blocks of consecutive calls, because calls
+//! that follow each other are slow together. The same holds for the quiet time of an op with fewer than 16 calls, and
+//! with fewer than three runs a side. A few very long calls in each run make that error large. Therefore the rule does
+//! not apply if there are five runs a side or more and all of them differ by a factor of three: this is how a growing
+//! tail is found. A single call has no error: if an op has one call per run, all runs of one side must be slower than
+//! all of the other.
 //!
 //! **Many tests.** Holm's correction bounds the probability of any false verdict: 1 % for the total, 5 % for quiet
-//! times and calls of all ops, 1 % for their times, whatever the dependence between the tests. The size that a verdict
-//! needs, below, makes false verdicts much rarer than that.
+//! times and calls of all ops, 1 % for their times. This holds for any dependence between the tests. The size that a
+//! verdict needs, below, makes false verdicts much rarer than that.
 //!
-//! **Size.** A verdict also needs a change above the threshold, with and without the common change, and above two thirds
-//! of the threshold at the lower end of its 95 % interval. It must have the direction in which the time that is shown
-//! changed: nothing that shrinks is called slower.
+//! **Size.** A verdict also needs a change above the threshold, with and without the common change, and above two
+//! thirds of the threshold at the lower end of its 95 % interval. It must have the direction in which the time that is
+//! shown changed: nothing that shrinks is called slower.
 //!
-//! **The total from its ops.** If the tests of the total do not prove a change, the ops that are proven to have changed may
-//! still explain it: if together they change the total by more than the threshold, in the direction in which it changed,
-//! the total gets that verdict.
+//! **The total from its ops.** If the tests of the total do not prove a change, ops that are proven to have changed may
+//! still explain it. If together they change the total by more than the threshold, in the direction in which it
+//! changed, the total gets that verdict.
 //!
-//! **Long calls.** On a busy machine most of the elapsed time of an op may be that of a few interrupted calls, which
-//! change at random. If the quiet time of an op is proven to grow and its shown time shrinks by chance, or the reverse, then
-//! the time beyond two median calls is shown in its own row ([`LONG_CALLS`]). Rows still add up.
+//! **Long calls.** On a busy machine, most of the elapsed time of an op may be that of a few interrupted calls, which
+//! change at random. If the quiet time of an op is proven to grow while its shown time shrinks by chance, or the
+//! reverse, the time beyond two median calls is shown in a separate row ([`LONG_CALLS`]). The rows still add up.
 //!
 //! # Error rates
 //!
 //! Measured on the examples `transformer` and `train_mlp` with a [`Gate`] at 5 % for the total and for ops, by
 //! `trace-runtime/examples/gate_rates.rs`: 40 recordings of each program and of each slowdown, made in turns, 200
-//! comparisons of different runs in each case, which overlap. They were recorded twice: on two cores that were idle most of
-//! the time, and on two cores with about 15 programs that wanted to run (runs took four times their quiet time). The
-//! constants were chosen on these recordings, so new ones may do a little worse.
-//! - One binary against itself, with 1, 3 and 5 runs a side: 0 failures of 200 in all 12 cases, and 0 of 31 in each of the 4
-//!   cases in turns.
-//! - Five runs a side find +10 % in an op with 34 % of the time in 199 and 200 of 200 (idle, busy), with 23 % of the time in 199
-//!   and 200, with 10 % of the time in 182 and 191 (in turns 182 and 200), and in all matrix products, which are 78 % of
-//!   the time, in 170 and 198 (in turns 200 and 200). So the goal of 95 % is met in most cases, and in turns in all but one.
-//! - Four calls that take ten times as long, twice the calls, an added op and a tail were found in 200 of 200 by the version
-//!   before, on idle cores. `scripts/gate-check.sh full` measures all of it.
+//! comparisons of different runs in each case, which overlap. They were recorded twice: on two cores that were idle
+//! most of the time, and on two cores with about 15 programs that wanted to run (runs took four times their quiet
+//! time). The constants were chosen on these recordings, so new ones may do a little worse.
+//! - One binary against itself, with 1, 3 and 5 runs a side: 0 failures of 200 in all 12 cases, and 0 of 31 in each of
+//!   the 4 cases in turns.
+//! - Five runs a side find +10 % in an op with 34 % of the time in 199 and 200 of 200 (idle, busy), with 23 % of the
+//!   time in 199 and 200, with 10 % of the time in 182 and 191 (in turns 182 and 200), and in all matrix products,
+//!   which are 78 % of the time, in 170 and 198 (in turns 200 and 200). So the goal of 95 % is met in most cases, and
+//!   in turns in all but one.
+//! - Four calls that take ten times as long, twice the calls, an added op and a tail were found in 200 of 200 by the
+//!   version before, on idle cores. `scripts/gate-check.sh full` measures all of it.
 //!
 //! # Assumptions
 //!
 //! Runs of a side do the same work. Disturbances between runs are independent after the common change is removed; in
-//! groups they may drift as above. The addresses of an op's data are alike on both sides: they can change the time of an op
-//! by a factor of two, in all runs of a program. An op that is slow only in some runs is not found: the quietest run does
-//! not show it. If most ops of a trace change for different reasons, the median change is still called common.
+//! groups they may drift as above. The addresses of an op's data are alike on both sides: they can change the time of
+//! an op by a factor of two, in all runs of a program. An op that is slow only in some runs is not found: the quietest
+//! run does not show it. If most ops of a trace change for different reasons, the median change is still called common.
 
 mod baseline;
 mod compare;

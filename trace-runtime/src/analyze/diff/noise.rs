@@ -1,7 +1,7 @@
 //! Noise: the variation of a metric without a change, between runs and between groups of runs.
 //!
 //! The constants were chosen on recordings of the examples `transformer` and `train_mlp` on a machine with two cores,
-//! idle to ten times oversubscribed; `scripts/gate-check.sh` measures the error rates that follow from them.
+//! idle to ten times oversubscribed; `scripts/gate-check.sh` measures the resulting error rates.
 
 use super::item::Metric;
 use super::shared_variance::SharedVariance;
@@ -10,21 +10,21 @@ use super::statistics::{critical, mean, squares, upper_tail};
 /// The order in which the runs of two sides were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Design {
-    /// All runs of one side, then all of the other, or at times that are not known. The machine may have changed in
-    /// between, so small changes are not trusted however steady the runs are.
+    /// All runs of one side were made before all of the other, or the times are not known. The machine may have changed
+    /// in between, so small changes are not trusted, even if the runs vary little.
     #[default]
     Groups,
-    /// The two sides took turns, and the runs of both are in that order: run *i* before and run *i* after were made
-    /// one after the other. A slow machine affects both, which cancels. The sides have equally many runs.
+    /// The two sides took turns, and the runs of both are in that order: run *i* before and run *i* after were made one
+    /// after the other. A slow machine affects both equally. The sides have the same number of runs.
     Pairs,
 }
 
 /// Assumptions about a metric beyond the variation that the runs show. As logarithms: 0.01 is one percent.
 #[derive(Debug, Clone, Copy)]
 struct Assumed {
-    /// The standard deviation between runs is never taken to be smaller.
+    /// The smallest standard deviation between runs that is used.
     floor: f64,
-    /// The standard deviation between runs while there are too few to see it.
+    /// The standard deviation between runs that is used if there are too few runs to measure it.
     unseen: f64,
     /// The standard deviation between two groups of runs, beyond that between runs.
     drift: f64,
@@ -59,26 +59,27 @@ impl Metric {
 
 /// The variance shared by all items counts at most as much as this many degrees of freedom.
 const PRIOR_FREEDOM: f64 = 4.0;
-/// The same while the variance between runs is assumed, not seen.
+/// The number of degrees of freedom if the variance between runs is assumed.
 const UNSEEN_FREEDOM: f64 = 30.0;
 /// With fewer runs a side the variance between runs is assumed.
 const ENOUGH_RUNS: usize = 3;
-/// So many runs a side that are all [`FAR_APART`] are not chance: without a change, 1 of 252 groups of five are apart at all.
+/// This many runs a side that are all [`FAR_APART`] are not chance: without a change, 1 of 252 groups of five is apart
+/// at all.
 const RUNS_THAT_AGREE: usize = 5;
-/// The factor between the runs of two sides from which on they are far apart.
+/// Runs of two sides are far apart if they differ by at least this factor.
 const FAR_APART: f64 = 3.0;
 /// The fastest half of the runs differ less from each other than runs do. For variation that is normally distributed,
-/// the error of their mean is 1.15 (3 runs) to 1.35 (40 runs) times what their differences suggest.
+/// the error of their mean is 1.15 (3 runs) to 1.35 (40 runs) times the value that their differences suggest.
 const SELECTION: f64 = 1.3;
-/// An op whose quiet calls are a mixture of short and long ones varies between runs as the mixture does. Two runs that
-/// agree do not disprove it: the standard deviation between runs is at least this share of the unevenness.
+/// If the quiet calls of an op are a mixture of short and long ones, the op varies between runs as much as the mixture,
+/// even if two runs happen to agree. So the standard deviation between runs is at least this share of the unevenness.
 const UNEVEN_SHARE: f64 = 0.1;
-/// The total of a run varies at least this much, as a standard deviation: five runs may agree by chance.
+/// The smallest standard deviation of the total of a run: five runs may agree by chance.
 const TOTAL_FLOOR: f64 = 0.015;
-/// The total of a group of runs may drift this much, as a standard deviation: a machine that is shared can be slow for
+/// The standard deviation by which the total of a group of runs may drift: a machine that is shared can be slow for
 /// several runs in a row, for all ops.
 const TOTAL_DRIFT: f64 = 0.05;
-/// Degrees of freedom of a spread that comes from blocks of calls.
+/// Degrees of freedom of a spread that was computed from blocks of calls.
 const BLOCK_FREEDOM: f64 = 9.0;
 
 /// The runs of the two sides.
@@ -99,7 +100,7 @@ impl Runs {
         self.before.min(self.after) >= ENOUGH_RUNS
     }
 
-    /// The variance of one run, as the quiet runs show it.
+    /// The variance of one run, estimated from the quiet runs.
     pub(super) fn variance(&self, series: &[f64]) -> f64 {
         let (before, after) = series.split_at(self.before);
         let squares = squares(&quiet_runs(before)) + squares(&quiet_runs(after));
@@ -121,8 +122,8 @@ impl Runs {
         all(|one, other| one > other) || all(|one, other| one < other)
     }
 
-    /// True if there are enough runs a side to believe a large change that all of them show, though the calls within a run
-    /// vary: every run of one side is far above every run of the other, or in turns the run of each pair.
+    /// True if there are enough runs a side to believe a large change that all of them show, even if the calls within a
+    /// run vary. Every run of one side must be far above every run of the other; for pairs, the run of each pair.
     /// `common` is the change that all items share.
     pub(super) fn are_far_apart(&self, series: &[f64], common: f64) -> bool {
         let (before, after) = series.split_at(self.before);
@@ -145,7 +146,7 @@ impl Runs {
     }
 }
 
-/// The number of runs of a side that its level comes from: half of them, rounded up.
+/// The number of runs that the level of a side is computed from: half of them, rounded up.
 fn kept(runs: usize) -> usize {
     runs.div_ceil(2)
 }
@@ -157,8 +158,8 @@ fn quiet_runs(side: &[f64]) -> Vec<f64> {
     runs
 }
 
-/// The level of a metric on one side: the mean of the lower half of its runs. Other programs only add time, and often to
-/// several runs in a row, so the fastest runs show the program best.
+/// The level of a metric on one side: the mean of the lower half of its runs. Other programs only add time, and often
+/// to several runs in a row, so the fastest runs show the program best.
 pub(super) fn level(side: &[f64]) -> f64 {
     mean(&quiet_runs(side))
 }
@@ -167,7 +168,7 @@ pub(super) fn level(side: &[f64]) -> f64 {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Noise {
     runs: Runs,
-    /// The variance is never taken to be smaller.
+    /// The smallest variance that is used.
     floor: f64,
     prior_variance: f64,
     prior_freedom: f64,
@@ -210,8 +211,8 @@ impl Noise {
         }
     }
 
-    /// Tests the change of one item; `common` is the part of it that all items share. `uneven` is the logarithm of
-    /// the median call over the quiet call: 0 if all calls take equally long.
+    /// Tests the change of one item; `common` is the part of the change that all items share. `uneven` is the logarithm
+    /// of the median call divided by the quiet call: 0 if all calls take equally long.
     pub(super) fn test(&self, series: &[f64], change: f64, common: f64, uneven: f64) -> Tested {
         let runs = &self.runs;
         let seen = runs.freedom() as f64;
@@ -243,7 +244,7 @@ impl Noise {
 pub(super) struct Tested {
     /// The change from before to after.
     pub(super) change: f64,
-    /// The part of it that the other items do not share.
+    /// The part of the change that the other items do not share.
     pub(super) specific: f64,
     error: f64,
     freedom: f64,
@@ -252,7 +253,7 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// The change, if it and its specific part agree on the direction: the smaller of the two. Else 0.
+    /// The smaller of the change and its specific part, if both have the same direction; otherwise 0.
     pub(super) fn size(&self) -> f64 {
         if self.change.signum() == self.specific.signum() {
             self.change
@@ -279,7 +280,7 @@ impl Tested {
         critical(level, self.freedom) * self.error
     }
 
-    /// The same result, or no certainty at all.
+    /// Removes the certainty of the result unless `certain` is true.
     #[must_use]
     pub(super) fn limited_to(mut self, certain: bool) -> Tested {
         if !certain {
@@ -288,7 +289,8 @@ impl Tested {
         self
     }
 
-    /// The same result, at most as certain as the calls within the runs allow: `change_ns` with its standard error.
+    /// Limits the certainty of the result to what the calls within the runs allow. `change_ns` has the standard error
+    /// `spread_ns`.
     #[must_use]
     pub(super) fn limited_by_calls(mut self, change_ns: f64, spread_ns: f64) -> Tested {
         let t = change_ns.abs() / spread_ns.max(f64::MIN_POSITIVE);

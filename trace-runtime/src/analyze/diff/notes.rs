@@ -4,9 +4,9 @@ use super::run_group::RunGroup;
 use super::trace_diff::TraceDiff;
 use crate::units::percent;
 
-/// With fewer runs a side the variation between runs is assumed, not seen.
+/// With fewer runs a side, the variation between runs is assumed.
 const ENOUGH_RUNS: usize = 3;
-/// Facts that make two runs comparable if they agree, with the words for them.
+/// Keys of the facts that must be equal in two runs to compare them, each with its name in a note.
 const SAME_MACHINE: [(&str, &str); 4] = [
     ("cpu", "processor"),
     ("cores", "number of cores"),
@@ -40,8 +40,8 @@ pub(super) fn notes(found: &TraceDiff, before: &RunGroup, after: &RunGroup) -> V
     if common.abs() > found.method.threshold {
         let direction = if common > 0.0 { "slower" } else { "faster" };
         notes.push(format!(
-            "the ops have in common that they are {} {direction}; ops are judged by what they have beyond that, the \
-             total is not",
+            "all ops have a common change: {} {direction}; verdicts on ops are about their change beyond it, the \
+             verdict on the total includes it",
             percent(common.abs())
         ));
     }

@@ -8,8 +8,8 @@ use super::testing::{QUIET_LEVEL, TIME_LEVEL, TOTAL_LEVEL};
 use super::trace_diff::{DiffMethod, DiffRow, Evidence, OUTSIDE};
 use super::verdict::Verdict;
 
-/// With one run a side, an op must change the total by this share to be called slower or faster: the addresses of its data
-/// can make an op twice as slow for a whole run.
+/// With one run a side, an op must change the total by this share to be called slower or faster: the addresses of its
+/// data can make an op twice as slow for a whole run.
 const ONE_RUN_SHARE: f64 = 0.05;
 
 impl<'a> Comparison<'a> {
@@ -92,7 +92,7 @@ impl<'a> Comparison<'a> {
         let added_share =
             row.change_ns.unsigned_abs() as f64 / (self.whole.0.total_ns.max(1)) as f64;
         let enough = self.runs.before + self.runs.after > 2 || added_share >= ONE_RUN_SHARE;
-        // Few runs do not show whether an op was interrupted for long. The time that the other ops lost shows it.
+        // Few runs do not show whether an op was interrupted for long. The time that the other ops lost indicates it.
         let beyond_interference = self.runs.show_variance()
             || row.change_ns.unsigned_abs() as f64 > self.interference_outside(item);
         let up = row.change_ns > 0;
@@ -180,7 +180,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl Evidence {
-    /// True if it is about the time that an op adds to the total, rather than about single calls.
+    /// True if the metric measures the time that an op adds to the total, and not single calls.
     fn is_of_total(&self) -> bool {
         [Metric::Time, Metric::Quiet, Metric::Calls]
             .iter()

@@ -34,8 +34,8 @@ pub struct RunGroup {
 impl RunGroup {
     /// The index of the run whose figures are shown: the fastest one, which other programs disturbed least.
     ///
-    /// The fastest of many runs is faster than the fastest of few. So the larger group takes a run further from its
-    /// fastest: the one at the rank where the fastest of `others` runs is expected.
+    /// The fastest of many runs is faster than the fastest of few. So for the larger group, the run is not its fastest
+    /// one but the one at the rank where the fastest of `others` runs is expected.
     pub(super) fn quiet_run(&self, others: usize) -> Option<usize> {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
         order.sort_by(|&a, &b| {

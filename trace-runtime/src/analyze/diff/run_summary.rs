@@ -22,7 +22,7 @@ const FACTS: [&str; 8] = [
     "cpu",
     "start_unix_ns",
 ];
-/// A run is cut into this many blocks of consecutive calls to see how much its total varies.
+/// A run is divided into this many blocks of consecutive calls to measure how much its total varies.
 const BLOCKS: usize = 10;
 
 /// The calls of one op with the same input shapes in one run. Times are self times, in nanoseconds: a slow inner op
@@ -36,16 +36,17 @@ pub struct RowFigures {
     pub self_ns: u64,
     /// A quiet call: the mean of the faster half of the calls. Interference from other programs only adds time, so this
     /// shows the speed of the code even on a busy machine. A mean rather than a percentile, because the calls of some
-    /// ops are a mixture of short and long ones, and a percentile between the two jumps with the mixture.
+    /// ops are a mixture of short and long ones, and a percentile that is between the two changes abruptly with the
+    /// mixture.
     pub quiet_ns: u64,
     /// The median call.
     pub p50_ns: u64,
-    /// 95 % of the calls took no longer.
+    /// The 95th percentile: 95 % of the calls took no longer.
     pub p95_ns: u64,
     /// The longest call.
     pub max_ns: u64,
-    /// The standard error of `self_ns`, from blocks of consecutive calls, so that calls that are slow together do not
-    /// count as independent; larger if few calls leave it uncertain. All of `self_ns` if there was one call.
+    /// The standard error of `self_ns`. It is computed from blocks of consecutive calls, because calls that are slow
+    /// together are not independent. With few calls it is increased; with one call it is `self_ns`.
     pub spread_ns: u64,
     /// The time by which calls took longer than two median calls: rare slow calls, or calls that were interrupted.
     pub long_ns: u64,
@@ -80,8 +81,8 @@ pub struct RowSummary {
 pub struct RunSummary {
     /// The number of steps, of all ranks; 0 if the trace has none and the run as a whole is compared.
     pub steps: u64,
-    /// Elapsed time: of the steps, else from the first start to the last end. The sum of self times in a trace that
-    /// does not have the start of every entry.
+    /// Elapsed time: of the steps, or from the first start to the last end if there are none. If an entry has no start,
+    /// the sum of self times.
     pub total_ns: u64,
     /// Elapsed time in which at least one op ran, minus the sum of self times: below zero if threads or devices
     /// ran ops at the same time.
@@ -92,7 +93,7 @@ pub struct RunSummary {
     pub outside: RowFigures,
     /// Each op with the same input shapes, in the order in which they first ran.
     pub rows: Vec<RowSummary>,
-    /// Facts about the program and the machine, as far as the trace has them.
+    /// Facts about the program and the machine that the trace has.
     pub facts: BTreeMap<String, String>,
 }
 
@@ -188,7 +189,7 @@ impl RowFigures {
     }
 }
 
-/// The mean of the faster half of calls, which are rearranged; 0 of none.
+/// The mean of the faster half of the calls, which are rearranged; 0 if there are none.
 fn faster_half(calls: &mut [u64]) -> u64 {
     let half = calls.len().div_ceil(2);
     if half == 0 {
@@ -216,7 +217,7 @@ fn spread(calls: &[u64], sum: u64) -> u64 {
             (of_block - mean * calls.len() as f64).powi(2)
         })
         .sum();
-    // Fewer blocks have a heavier tail than the nine degrees of freedom that the test assumes.
+    // The test assumes nine degrees of freedom. With fewer blocks, the tail of the distribution is heavier.
     let tail = |freedom: usize| critical(0.005, freedom as f64);
     let heavier = tail(blocks - 1) / tail(BLOCKS - 1);
     (heavier * (squares * blocks as f64 / (blocks - 1) as f64).sqrt()).round() as u64

@@ -1,15 +1,15 @@
 //! The variance that many items share: Smyth's empirical Bayes estimate (2004), as in limma.
 //!
-//! A variance from few runs is uncertain, so each item borrows from the others. How much depends on how alike they are.
-//! On a quiet machine they are alike. On a busy one the ops with long calls vary much more than the others, and must
-//! not make those look uncertain.
+//! A variance from few runs is uncertain, so each item also uses those of the others. Their weight depends on how alike
+//! they are. On a quiet machine they are alike. On a busy machine the ops with long calls vary much more than the
+//! others, and must not increase the variance of the others.
 
 use super::statistics::{mean, median, squares};
 
 /// With fewer items, the spread of their variances cannot be estimated.
 const FEWEST_ITEMS: usize = 4;
 
-/// The variance that items have in common, and the degrees of freedom that it counts as beside their own.
+/// The variance that items have in common, and the degrees of freedom with which it is added to their own variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SharedVariance {
     pub(super) variance: f64,
@@ -17,8 +17,8 @@ pub(super) struct SharedVariance {
 }
 
 impl SharedVariance {
-    /// `variances` are above zero, each with `freedom` degrees of freedom. Few items share their median, without a
-    /// limit to its weight.
+    /// `variances` are above zero, each with `freedom` degrees of freedom. If there are few items, they share the
+    /// median, with unlimited weight.
     pub(super) fn of(variances: &[f64], freedom: f64) -> SharedVariance {
         let alike = SharedVariance {
             variance: median(variances.iter().copied()),
@@ -29,7 +29,7 @@ impl SharedVariance {
         }
         let logs: Vec<f64> = variances.iter().map(|variance| variance.ln()).collect();
         let spread = squares(&logs) / (logs.len() - 1) as f64;
-        // The logarithm of a variance varies by this much only because it comes from few runs.
+        // The variation of the logarithm of a variance that is only due to the small number of runs.
         let by_chance = trigamma(freedom / 2.0);
         if spread <= by_chance {
             return alike;
@@ -67,7 +67,7 @@ fn trigamma(mut x: f64) -> f64 {
     shift + 1.0 / x + 0.5 * inverse + series
 }
 
-/// The argument for which [`trigamma`], which falls, has this value above zero.
+/// The argument, above zero, for which [`trigamma`] has this value. `trigamma` is decreasing.
 fn inverse_trigamma(value: f64) -> f64 {
     let (mut low, mut high) = (1e-6_f64, 1e6_f64);
     for _ in 0..100 {
@@ -99,7 +99,7 @@ mod tests {
     fn variances_that_are_alike_are_shared_and_others_are_not() {
         let alike = SharedVariance::of(&[1.0, 1.2, 0.9, 1.1, 1.0], 8.0);
         assert_eq!((alike.variance, alike.freedom), (1.0, f64::INFINITY));
-        // Half of the items vary much more: the others do not borrow from them.
+        // Half of the items vary much more, so the others do not use their variance.
         let mixed = SharedVariance::of(&[1e-4, 1e-4, 2e-4, 0.3, 0.5, 0.4], 8.0);
         assert!(mixed.freedom < 1.0, "{mixed:?}");
         assert!(mixed.variance < 0.01, "{mixed:?}");

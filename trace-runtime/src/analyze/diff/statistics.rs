@@ -83,7 +83,7 @@ fn log_gamma(mut x: f64) -> f64 {
     shift + (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series
 }
 
-/// The median; the mean of the middle two of an even number; 0 of none.
+/// The median; for an even number of values the mean of the middle two; 0 if there are none.
 pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -96,7 +96,7 @@ pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 
 /// The median. For an even number of values, the middle one that is closer to zero; 0 if the two have different signs.
 ///
-/// For a change that many have in common: if only half of them have it, it is not common.
+/// For a change that must be common to most values: if only half of them have it, it is not common.
 pub(super) fn cautious_median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -110,7 +110,7 @@ pub(super) fn cautious_median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// The mean; 0 of none.
+/// The mean; 0 if there are no values.
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

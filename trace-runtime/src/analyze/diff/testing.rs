@@ -11,11 +11,11 @@ use super::verdict::Verdict;
 
 /// The probability that the total is called slower or faster without a cause.
 pub(super) const TOTAL_LEVEL: f64 = 0.01;
-/// The same for any op by its calls or its quiet time.
+/// This probability for the calls and the quiet times of all ops together.
 pub(super) const QUIET_LEVEL: f64 = 0.05;
-/// The same for any op by its self time.
+/// This probability for the self times of all ops together.
 pub(super) const TIME_LEVEL: f64 = 0.01;
-/// The same for the median, the tail or the longest call of any op.
+/// This probability for the median, the tail and the longest call of all ops together.
 pub(super) const CALL_LEVEL: f64 = 0.005;
 
 /// With fewer calls in a run, a quiet call may be an interrupted one.
@@ -25,7 +25,7 @@ const CERTAIN_SHARE: f64 = 2.0 / 3.0;
 
 /// The test of one metric of one item.
 pub(super) struct ItemTest {
-    /// Its index.
+    /// The index of the item.
     pub(super) item: usize,
     pub(super) metric: Metric,
     pub(super) series: Vec<f64>,
@@ -209,7 +209,7 @@ impl<'a> Comparison<'a> {
         if self.runs.are_far_apart(series, test.common()) {
             return test;
         }
-        // The spread of a single call is not known. The runs must then all agree.
+        // The error of a single call is not known. The runs must then all agree.
         if self.runs.show_variance() && item.fewest_calls() < 2.0 {
             return test.limited_to(self.runs.are_apart(series));
         }
@@ -217,8 +217,9 @@ impl<'a> Comparison<'a> {
         test.limited_by_calls(change_ns, spread_ns)
     }
 
-    /// True if a change must also be larger than the calls within the runs explain. A time is a sum of calls, and a few
-    /// interrupted calls change it much; a quiet call is robust against them if there are enough calls.
+    /// True if the test also requires a change that the variation of calls within the runs does not explain. A time is
+    /// a sum of calls, which a few interrupted calls change much. A quiet call is robust against them if there are
+    /// enough calls.
     pub(super) fn is_limited_by_calls(&self, item: &Item<'a>, metric: Metric) -> bool {
         match metric {
             Metric::Calls => false,
@@ -242,8 +243,8 @@ impl<'a> Comparison<'a> {
         (mean(after) - mean(before), spread)
     }
 
-    /// True if an item also has its share of the quiet time. One interrupted call makes an item heavy, and its quiet time is
-    /// then of little interest.
+    /// True if an item also has its share of the quiet time. One interrupted call can make an item heavy although its
+    /// quiet time is small.
     pub(super) fn is_heavy_when_quiet(&self, item: &Item<'a>) -> bool {
         let (Some(series), Some(total)) =
             (item.series(Metric::Quiet), self.total_series(Metric::Quiet))
@@ -259,7 +260,7 @@ impl<'a> Comparison<'a> {
         level(before).max(level(after)).exp() >= self.settings.min_weight
     }
 
-    /// `change_ns` is the change of the time shown: a verdict never contradicts it.
+    /// `change_ns` is the change of the time that is shown. A verdict never contradicts it.
     pub(super) fn verdict(
         &self,
         metric: Metric,
@@ -283,8 +284,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// True if a change is significant, larger than the threshold, and close to it or larger even at the lower end of
-    /// its 95 % interval.
+    /// True if a change is significant and above the threshold, and the lower end of its 95 % interval is not far below
+    /// the threshold.
     pub(super) fn is_proven(&self, test: &Tested, holds: bool) -> bool {
         let size = test.size().abs();
         let threshold = self.settings.threshold.ln_1p();

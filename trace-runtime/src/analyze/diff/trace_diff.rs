@@ -8,8 +8,9 @@ pub const OUTSIDE: &str = "(outside of any op)";
 /// The name of the row with the time that self times count more than once, because ops ran at the same time on
 /// several threads or devices. Its times are below zero.
 pub const OVERLAP: &str = "(ops at the same time)";
-/// The name of the row with the time beyond two median calls of those ops whose typical calls changed in one direction
-/// while their long calls, which other programs cause, changed in the other. Their own rows do not have that time.
+/// The name of the row for long calls. Other programs may cause long calls, so the long calls of an op may change in
+/// one direction while its typical calls change in the other. For such ops, the time beyond two median calls is in this
+/// row and not in their own.
 pub const LONG_CALLS: &str = "(long calls)";
 
 /// The test of one metric.
@@ -24,16 +25,17 @@ pub struct Evidence {
     pub after: f64,
     /// The change as a share: 0.1 is 10 % more.
     pub change: f64,
-    /// The part of the change that the other ops do not share. Equal to `change` if there are too few ops to separate them.
+    /// The part of the change that the other ops do not share. Equal to `change` if there are too few ops to separate
+    /// them.
     pub specific: f64,
     /// Lower end of the 95 % interval around `specific`.
     pub low: f64,
-    /// Upper end of it.
+    /// Upper end of the 95 % interval around `specific`.
     pub high: f64,
     /// The probability of a change at least as large in this direction without a cause, before the correction for
     /// many tests.
     pub p: f64,
-    /// The verdict on this metric, after that correction.
+    /// The verdict on this metric, after the correction for many tests.
     pub verdict: Verdict,
 }
 
@@ -50,11 +52,11 @@ json_struct!(Evidence {
 pub struct TotalChange {
     /// The total before, in nanoseconds per step or run: of the quietest run.
     pub before_ns: i64,
-    /// The total after.
+    /// The total after, in the same unit.
     pub after_ns: i64,
-    /// The difference; the rows' changes add up to it exactly.
+    /// `after_ns - before_ns`. The changes of the rows add up to it exactly.
     pub change_ns: i64,
-    /// The difference as a share of the total before.
+    /// `change_ns` as a share of `before_ns`.
     pub change: f64,
     /// The change that the verdict is about, as a share: the largest that is significant, else 0.
     pub size: f64,
@@ -85,15 +87,15 @@ pub struct DiffRow {
     pub accelerator: bool,
     /// Calls before and after, in the quietest run of each side.
     pub count: (u64, u64),
-    /// Time before and after, in nanoseconds per step or run, in the same runs.
+    /// Time before and after, in nanoseconds per step or run; in the same runs as `count`.
     pub self_ns: (i64, i64),
-    /// The difference of the two.
+    /// The time after minus the time before.
     pub change_ns: i64,
-    /// The part of the difference due to more calls: additional calls × the mean call before.
+    /// The part of `change_ns` due to more calls: additional calls × the mean call before.
     pub more_calls_ns: i64,
-    /// The rest of it: calls after × the change of the mean call.
+    /// The rest of `change_ns`: calls after × the change of the mean call.
     pub slower_calls_ns: i64,
-    /// The larger of its shares of the total before and after.
+    /// The row's share of the total, before or after: the larger of the two.
     pub weight: f64,
     /// A quiet call before and after: the mean of the faster half of the calls. 0 in a row for all shapes of an op.
     pub quiet_ns: (u64, u64),
@@ -171,10 +173,10 @@ pub struct TraceDiff {
     pub method: DiffMethod,
     /// The change of the total.
     pub total: TotalChange,
-    /// Each op with the same input shapes, [`OUTSIDE`], [`OVERLAP`] and [`LONG_CALLS`], largest change first. Their changes add up to
-    /// that of the total, exactly.
+    /// A row for each op and input shapes, and the rows [`OUTSIDE`], [`OVERLAP`] and [`LONG_CALLS`]; largest change
+    /// first. The changes of all rows add up to the change of the total, exactly.
     pub rows: Vec<DiffRow>,
-    /// The same by op.
+    /// The same rows, but one for each op with all its shapes.
     pub ops: Vec<DiffRow>,
     /// Limits of the comparison that readers must know before they trust the verdicts.
     pub notes: Vec<String>,

@@ -5,7 +5,7 @@ use std::fmt;
 /// The judgement on one change: of the total, of an op, or of one metric of it.
 ///
 /// A time or count that shrinks is never [`Slower`](Verdict::Slower) or [`More`](Verdict::More), and one that grows is
-/// never the reverse, whatever the statistics of the runs suggest.
+/// never [`Faster`](Verdict::Faster) or [`Fewer`](Verdict::Fewer), even if the statistics of the runs suggest it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -14,19 +14,21 @@ pub enum Verdict {
     Same,
     /// The change is larger than the threshold, but chance explains it.
     Noise,
-    /// It takes longer, by more than the threshold and by more than chance explains.
+    /// The op or the total takes longer, by more than the threshold and by more than chance explains.
     Slower,
-    /// It takes less time, by the same rule.
+    /// The op or the total takes less time, by more than the threshold and by more than chance explains.
     Faster,
-    /// It is called more often, by the same rule. A verdict on the number of calls only.
+    /// The op is called more often, by more than the threshold and by more than chance explains. Only a verdict on the
+    /// number of calls.
     More,
-    /// It is called less often, by the same rule. A verdict on the number of calls only.
+    /// The op is called less often, by more than the threshold and by more than chance explains. Only a verdict on the
+    /// number of calls.
     Fewer,
     /// Only the runs after the change have it.
     Added,
     /// Only the runs before the change have it.
     Removed,
-    /// Its share of the total is below the minimum weight before and after. It is not tested.
+    /// The op's share of the total is below the minimum weight before and after, so the op is not tested.
     Small,
 }
 

@@ -8,7 +8,7 @@ use crate::model::TraceView;
 use crate::units::percent;
 use std::collections::{BTreeMap, HashMap};
 
-/// Smaller shares are not listed.
+/// The smallest share that is listed.
 const LEAST: f64 = 0.03;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
@@ -36,8 +36,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// True for a runtime call that takes device or pinned memory from the driver or gives it back. Calls that are queued on
-/// a stream (`cudaMallocAsync`) use a pool and are cheap.
+/// True for a runtime call that takes device or pinned memory from the driver or returns it. Calls that are queued on a
+/// stream (`cudaMallocAsync`) use a pool and are cheap.
 fn allocates(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let part = |part: &str| name.contains(part);
@@ -47,8 +47,8 @@ fn allocates(name: &str) -> bool {
         && !part("memgetinfo")
 }
 
-/// The calls, without the longest one if it takes most of their time: the first use of a device is often a `cudaFree` that
-/// takes seconds.
+/// The calls without the longest one, if that takes most of their time: the first use of a device is often a `cudaFree`
+/// that takes seconds.
 fn recurring(mut spans: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     let length = |span: &(i64, i64)| span.1.abs_diff(span.0);
     let all = spans.iter().map(length).saturating_sum();

@@ -42,7 +42,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         let ops = facts.host_ops.iter();
         let ops: Vec<(&str, u64)> = ops
             .filter(|op| OpCategory::of_op(&op.0) == Some(OpCategory::Copy))
-            // A `reduce-scatter` is communication, by a rule of its own.
+            // A `reduce-scatter` is communication, for which there is a separate rule.
             .filter(|op| !facts.communicates(&op.0))
             .map(|op| (op.0.as_str(), op.1))
             .collect();

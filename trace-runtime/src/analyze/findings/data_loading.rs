@@ -66,8 +66,8 @@ impl<'a, T: TraceView + ?Sized> Loaders<'a, T> {
         }
     }
 
-    /// The innermost op that loads data and around an entry on its thread, the entry included; else the entry. What a
-    /// loader calls, such as copies into a batch, is loading.
+    /// The innermost op around an entry on its thread that loads data, which may be the entry itself; otherwise the
+    /// entry. So the ops inside a loader, such as copies into a batch, count as loading.
     pub(super) fn around(&self, index: usize) -> usize {
         if self.names.is_empty() {
             return index;

@@ -7,7 +7,7 @@ use super::host_op::{TIMES_MEDIAN, long_call_text};
 use crate::units::percent;
 use std::fmt::Write as _;
 
-/// Below this share of busy time, the run does not wait for the device.
+/// If the device is busy for a smaller share, the run does not wait for it.
 const LEAST_BUSY: f64 = 0.3;
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.05;
@@ -30,11 +30,12 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut found: Vec<Finding> = Vec::new();
-    // Streams that run at one time, and work outside the steps, do not make a device busy for longer.
+    // The sum over streams can be larger than the time in which the device was busy within the steps.
     let cost = |self_ns: u64| mean(self_ns, facts.idle.len()).min(facts.busy_ns());
     for time in &facts.tables.categorised.times {
         let cost_ns = cost(time.self_ns);
-        // Communication and copies have their own rules: they cost only the time in which they do not overlap with other work.
+        // Communication and copies have their own rules: they cost only the time in which they do not overlap with
+        // other work.
         let named = !matches!(
             time.category,
             OpCategory::Communication | OpCategory::Copy | OpCategory::Other
@@ -111,7 +112,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     found
 }
 
-/// The longest call of a kernel, where it alone costs a noticeable part of the time and is far from usual.
+/// Text about the longest call of a kernel, if that call costs a noticeable part of the time and is far from usual.
 fn long_tail(facts: &Facts<'_>, kernel: &str) -> String {
     let mut rows = facts.tables.ops.iter();
     let row = rows.find(|row| row.accelerator && row.operation == kernel);

@@ -32,7 +32,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let waiting = straggler(facts).map_or(0, |Straggler { cost_ns, .. }| cost_ns);
-    // The finding about stragglers has the time in which a rank waits for a slower one.
+    // The time in which a rank waits for a slower one is part of the finding about stragglers.
     let cost_ns = all.saturating_sub(waiting);
     if facts.share(cost_ns) < LEAST {
         return Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     finding.parts = ops.iter().map(|(name, ns)| facts.part(name, *ns)).collect();
     let recorded = facts.exposed.collectives.get(first).map(String::as_str);
     let what = match collective_in(first).or_else(|| collective_in(recorded?).or(recorded)) {
-        // A name that is hardly longer than the collective is shown as it is.
+        // A name that is hardly longer than the collective is shown unchanged.
         Some(collective) if first.len() > collective.len() + 1 => {
             format!("{collective} ({})", facts.name(first))
         }
@@ -61,7 +61,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
 pub(crate) struct Exposed {
     /// The time in which at least one op communicates and nothing computes.
     total_ns: u64,
-    /// By op, longest first. If ops run at the same time, each has that time.
+    /// By op, longest first. If several ops run at the same time, each is charged that time.
     by_op: Vec<(String, u64)>,
     /// The collective that every execution of an op belongs to, if the trace names it: kernels of different
     /// collectives can have one name.
@@ -128,7 +128,7 @@ impl Exposed {
     }
 }
 
-/// The collective that a name contains, as people write it.
+/// The collective that a name contains, in its usual spelling.
 fn collective_in(name: &str) -> Option<&'static str> {
     let names = [
         "AllReduce",

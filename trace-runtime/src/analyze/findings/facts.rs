@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Characters of a name in a sentence, at most.
 const LONGEST_NAME: usize = 60;
 
-/// Tables that a report computes for itself too.
+/// Tables that both a report and the findings need, so that they are computed once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tables<'a> {
     pub(crate) ops: &'a [OpRow],
@@ -55,19 +55,19 @@ pub(crate) struct Facts<'a> {
     pub(crate) exposed: Exposed,
     /// Idle time of accelerators that began during a synchronisation, by host op; the mean over devices.
     pub(crate) run_dry: Vec<(String, u64)>,
-    /// Host ops by the time in which they were the most recent of their rank, longest first; the mean
-    /// over ranks.
+    /// Host ops, each with the time in which it was the op of its rank that began last; longest first, as the mean over
+    /// ranks.
     pub(crate) host_ops: Vec<(String, u64)>,
     /// Idle time of accelerators in which the host allocated or freed device memory, by runtime call; the mean over
     /// devices.
     pub(crate) allocating: Vec<(String, u64)>,
     /// The steps as they ran, device work included.
     pub(crate) steps: Vec<TraceStep>,
-    /// For each rank the time in which its host is in an op, where one step is slow.
+    /// For each rank the time in which its host is in an op; only computed if a step is slow.
     pub(crate) in_ops: BTreeMap<Option<u32>, Intervals>,
     /// The time for which devices work on steps after their end on the host, if that is long.
     pub(crate) overrun_ns: u64,
-    /// The waiting that each rank caused on others, most first.
+    /// The waiting of other ranks that each rank caused, most first.
     pub(crate) caused: Vec<CausedWaits>,
     /// The pipeline stage of each rank that has one.
     pub(crate) stages: BTreeMap<u32, String>,
@@ -78,8 +78,8 @@ pub(crate) struct Facts<'a> {
     names: ShortNames,
 }
 
-/// The results of the causal model that the rules need. The model is as large as the trace: it can be dropped before they
-/// run.
+/// The results of the causal model that the rules need. The model is as large as the trace, so it can be dropped before
+/// the rules run.
 #[derive(Debug)]
 pub(crate) struct HostTimes {
     windows: Windows,
@@ -200,8 +200,8 @@ impl<'a> Facts<'a> {
         self.input_ops.contains(name)
     }
 
-    /// Host ops by their cost, highest first: with accelerators, the time in which the accelerators were idle while the op
-    /// ran, as the mean over devices; else the time in which the op ran.
+    /// Host ops by their cost, highest first: with accelerators, the time in which the accelerators were idle while the
+    /// op ran, as the mean over devices; else the time in which the op ran.
     pub(crate) fn costly_host_ops(&self) -> Vec<(&str, u64)> {
         if !self.has_accelerators() {
             let ops = self.host_ops.iter();

@@ -169,15 +169,15 @@ impl FindingKind {
         )
     }
 
-    /// The largest share of a finding's cost that can be saved, to rank findings. Waiting can disappear; work can become
-    /// faster, but seldom disappears.
+    /// The largest share of a finding's cost that can be saved, to rank findings. Waiting can disappear; work can
+    /// become faster, but seldom disappears.
     pub(crate) const fn winnable(self) -> f64 {
         match self {
             FindingKind::HostOp
             | FindingKind::OutsideOps
             | FindingKind::DeviceCategory
             | FindingKind::DeviceOp => 0.5,
-            // Work at the speed of the best shape: an estimate, so long waits come before it.
+            // An estimate, because it assumes the speed of the best shape. So long waits come before it.
             FindingKind::SlowProducts => 0.9,
             _ => 1.0,
         }
@@ -205,29 +205,30 @@ impl OnWire for FindingKind {
 
 /// A fact about a trace, with its cost.
 ///
-/// All findings of a trace have their cost as a share of the same whole, [`Findings::whole_ns`]. Where the cost of one
-/// is a part of the cost of another, [`within`](Self::within) names that other: a host op that keeps a device waiting is
-/// a part of that device's idle time.
+/// All findings of a trace have their cost as a share of the same whole, [`Findings::whole_ns`]. If the cost of one
+/// finding is a part of the cost of another, [`within`](Self::within) names the other one: a host op that keeps a
+/// device waiting is a part of that device's idle time.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Finding {
     /// The kind.
     pub kind: FindingKind,
-    /// The op, device, rank, category or step that it is about, by its full name.
+    /// The op, device, rank, category or step that the finding is about, by its full name.
     pub subject: String,
-    /// Time that it takes, in nanoseconds; the mean over devices or ranks if there are several.
+    /// The time that the subject costs, in nanoseconds; the mean over devices or ranks if there are several.
     pub cost_ns: u64,
-    /// That time as a share of the whole.
+    /// `cost_ns` as a share of [`Findings::whole_ns`].
     pub share: f64,
     /// The fact in one sentence, without a full stop.
     pub sentence: String,
-    /// The parts of the cost, largest first: host ops that ran meanwhile, shapes, kernels.
+    /// The parts of the cost, largest first: host ops that ran at that time, shapes, kernels.
     pub parts: Vec<FindingPart>,
-    /// The section of the report that shows it.
+    /// The section of the report that shows the subject.
     pub section: String,
     /// Advice: what to try first.
     pub advice: String,
-    /// The kind and the subject of the finding whose cost includes this one's, if there is one in the list.
+    /// The kind and the subject of the finding whose cost includes the cost of this one, if the list has such a
+    /// finding.
     pub within: Option<(FindingKind, String)>,
 }
 
@@ -244,9 +245,9 @@ pub struct FindingPart {
     pub name: String,
     /// The dims of its inputs, if the part is an op with these shapes.
     pub input_shapes: Option<Vec<Vec<usize>>>,
-    /// Its time in nanoseconds.
+    /// The time of the part, in nanoseconds.
     pub ns: u64,
-    /// That time as a share of the whole.
+    /// `ns` as a share of [`Findings::whole_ns`].
     pub share: f64,
 }
 
@@ -300,7 +301,7 @@ impl OnWire for Whole {
 pub struct Findings {
     /// The whole that all shares refer to.
     pub whole: Whole,
-    /// Its length in nanoseconds.
+    /// The length of the whole, in nanoseconds.
     pub whole_ns: u64,
     /// The findings, those with the largest possible saving first.
     pub list: Vec<Finding>,
@@ -317,8 +318,8 @@ const HEADLINES: usize = 3;
 const HEADLINE_SHARE: f64 = 0.05;
 
 impl Findings {
-    /// The findings that make up the headline: the first ones that matter, up to three, without those
-    /// that an earlier one already names as a part.
+    /// The findings that make up the headline: the first three that matter. A finding is left out if an earlier one
+    /// already names it as a part.
     pub fn headline(&self) -> Vec<&Finding> {
         let mut chosen: Vec<&Finding> = Vec::new();
         for finding in &self.list {
@@ -331,10 +332,11 @@ impl Findings {
             let named = |one: &&Finding| {
                 let mut named = one.parts.iter().take(NAMED_PARTS);
                 let within = finding.within.as_ref();
-                // An op or kernel that is a part of the cost is a detail; a cause is not.
+                // An op or kernel that is only a part of an earlier cost is a detail and is left out; a cause is not.
                 let detail = matches!(finding.kind, FindingKind::HostOp | FindingKind::DeviceOp)
                     && within.is_some_and(|other| (other.0, &other.1) == (one.kind, &one.subject));
-                // An op is named for its work; that a device ran out of work at it is another fact.
+                // A synchronisation at which a device runs out of work is a separate fact, even if its op is already
+                // named for its work.
                 let reason = finding.kind == FindingKind::Synchronisation;
                 detail || !reason && named.any(|part| part.name == finding.subject)
             };

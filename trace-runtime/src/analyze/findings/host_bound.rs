@@ -9,18 +9,18 @@ use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::percent;
 use std::fmt::Write as _;
 
-/// A device that is idle for less of the time is busy.
+/// A device that is idle for a smaller share counts as busy.
 const LEAST: f64 = 0.05;
 
 /// The advice if the trace does not show the work of the host.
 const OUTSIDE_ADVICE: &str = "find out what the host does outside of traced ops: trace or annotate it, or read the \
      file with its interpreter frames; leave warm-up and compilation out (`--skip-warm-up`)";
 
-/// What to try where the host's ops are known and their launches are not.
+/// The advice if the host's ops are known, but their launches are not.
 const NO_LAUNCHES_ADVICE: &str = "record the runtime calls too (launches, synchronisations, stream waits): they show what \
      the device waits for";
 
-/// What to try where work was launched and had to wait for other work.
+/// The advice if work was launched and had to wait for other work.
 const OTHERS_ADVICE: &str = "let streams wait for each other less often, and start communication and copies before their \
      results are needed";
 

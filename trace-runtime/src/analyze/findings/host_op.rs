@@ -12,11 +12,11 @@ const LEAST: f64 = 0.05;
 const MOST: usize = 4;
 /// Shapes listed for an op, at most.
 const SHAPES: usize = 3;
-/// A call is an exception if it takes this share of the time of all calls, and so many times the median.
+/// A call is an exception if it takes this share of the time of all calls, and this many times the median.
 const MOST_OF_IT: f64 = 0.8;
 pub(super) const TIMES_MEDIAN: u64 = 20;
 
-/// What to try where one call of many takes nearly all of the time.
+/// The advice if one call of many takes nearly all of the time.
 pub(super) const ONCE: &str = "if the long call is the first use (initialisation, loading of libraries, compilation, \
      autotuning), do that before the part that is measured; else find out what else happened at that moment";
 
@@ -82,7 +82,7 @@ fn finding(facts: &Facts<'_>, name: &str, cost_ns: u64) -> Finding {
     finding
 }
 
-/// The row of a host op of which one call takes nearly all of the time: first use, or an accident.
+/// The row of a host op if one call takes nearly all of its time: the first use, or an accident.
 pub(super) fn long_call<'a>(facts: &Facts<'a>, name: &str) -> Option<&'a OpRow> {
     let mut rows = facts.tables.ops.iter();
     let row = rows.find(|row| !row.accelerator && row.operation == name)?;
@@ -93,7 +93,7 @@ pub(super) fn long_call<'a>(facts: &Facts<'a>, name: &str) -> Option<&'a OpRow> 
     (row.count > 2 && is_own_time && is_most && is_unusual).then_some(row)
 }
 
-/// The length of the longest call beside the median.
+/// The length of the longest call, compared with the median.
 pub(super) fn long_call_text(row: &OpRow) -> String {
     format!(
         "; one of its {} calls takes {}, the median {}",

@@ -1,4 +1,4 @@
-//! The idle time of accelerators, its causes, and the host ops that ran meanwhile.
+//! The idle time of accelerators, its causes, and the host ops that ran at that time.
 
 use super::super::causal::{CausalModel, IdleClass, IdleTimes};
 use super::super::device_activity::DeviceSets;
@@ -18,7 +18,7 @@ pub(crate) struct IdleTime {
     pub(crate) idle: Intervals,
     /// By class. The time before the first and after the last work of the device counts as nothing launched.
     pub(crate) classes: BTreeMap<IdleClass, u64>,
-    /// Host ops that ran meanwhile, longest first.
+    /// Host ops that ran in the idle time, longest first.
     pub(crate) host_ops: Vec<(String, u64)>,
 }
 
@@ -47,9 +47,9 @@ impl IdleTime {
     }
 }
 
-/// The idle time of every accelerator, with the host op of its rank at each idle moment; and the host ops over all
-/// ranks by the time in which they worked, longest first, as the mean over ranks. Ops inside of one that loads data are part
-/// of it.
+/// The idle time of every accelerator, with the host op of its rank at each idle moment; and the host ops of all ranks
+/// by the time in which they worked, longest first, as the mean over ranks. Ops inside one that loads data are part of
+/// that op.
 pub(crate) fn idle_times<T: TraceView + ?Sized>(
     model: &CausalModel<'_, T>,
     devices: &[DeviceSets],

@@ -6,9 +6,9 @@ use super::finding::{Finding, FindingKind};
 use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::{count, duration, percent, prose};
 
-/// Longer kernels are worth a launch.
+/// Longer kernels justify a launch.
 const SHORT_NS: u64 = 20_000;
-/// A device that is idle for less of the time gets its launches in time.
+/// If a device is idle for a smaller share, its work is launched early enough.
 const LEAST_IDLE: f64 = 0.3;
 /// Fewer kernels do not show a pattern.
 const LEAST_KERNELS: usize = 20;
@@ -36,7 +36,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     if summaries.is_empty() || !summaries.iter().all(LaunchSummary::is_launch_bound) {
         return Vec::new();
     }
-    // With one launch for two kernels, half of the time between them would go away.
+    // With one launch for every two kernels, half of the idle time between kernels would be saved.
     let cost_ns = idle_ns / 2;
     let mut finding = facts.finding(FindingKind::LaunchBound, &device.device, cost_ns, "Devices");
     finding.sentence = format!(

@@ -6,9 +6,9 @@ use super::facts::Facts;
 use super::finding::{Finding, FindingKind};
 use crate::units::{bytes, count, few_shapes, prose};
 
-/// Fewer calls are not worth a buffer that is kept.
+/// With fewer calls, keeping a buffer is not worth it.
 const LEAST_CALLS: u64 = 8;
-/// Smaller blocks come from lists of free blocks, and cost little.
+/// Smaller blocks are reused from lists of free blocks and cost little.
 const LEAST_PER_CALL: u64 = 64 << 10;
 /// Smaller shares of all allocated bytes are not listed.
 const LEAST_SHARE: f64 = 0.05;

@@ -25,7 +25,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .map(Intervals::length)
         .saturating_sum();
     let in_ops = facts.host_ops.iter().map(|op| op.1).saturating_sum();
-    // The time of ops that only wait is not time outside ops.
+    // The time of ops that only wait does not count as time outside ops.
     let rows = || facts.tables.ops.iter();
     let waiting = rows().map(|row| row.waiting_ns).saturating_sum();
     let suspended = rows().map(|row| row.suspended_ns).max().unwrap_or(0);
@@ -33,7 +33,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
         .saturating_sub(in_ops)
         .saturating_sub(mean(waiting, ranks))
         .saturating_sub(suspended);
-    // In a pipeline, ranks have nothing to do until a message arrives. What a long stage costs is its finding.
+    // Ranks of a pipeline have nothing to do until a message arrives. The cost of a long stage is another finding.
     let is_pipeline = !facts.stages.is_empty();
     let by_stage = straggler(facts).filter(|_| is_pipeline);
     let cost_ns = cost_ns.saturating_sub(by_stage.map_or(0, |one| one.cost_ns));

@@ -9,7 +9,7 @@ use crate::units::{percent, prose, rate};
 
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.03;
-/// A product that reaches this part of the best one's FLOP/s is not slow.
+/// A product is not slow if it reaches this share of the FLOP/s of the best product.
 const SLOW: f64 = 0.25;
 /// The rate of a product counts as possible on this machine if the product takes at least this share of the time.
 const MEASURE: f64 = 0.01;
@@ -51,7 +51,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(best) = measured.map(|product| product.2).reduce(f64::max) else {
         return Vec::new();
     };
-    // The time beyond that at the best one's rate.
+    // The time that would be saved at the rate of the best product.
     let lost = |product: &(&OpRow, u64, f64)| (product.1 as f64 * (1.0 - product.2 / best)) as u64;
     let mut slow: Vec<_> = products.iter().filter(|one| one.2 < SLOW * best).collect();
     slow.sort_by_key(|product| std::cmp::Reverse(lost(product)));

@@ -18,7 +18,8 @@ const LEAST: f64 = 0.02;
 /// An op explains a slow step if it causes at least this share of the additional time.
 const EXPLAINS: f64 = 0.3;
 
-/// For each rank the time in which its host is in an op or a runtime call, if there are enough steps to need it.
+/// For each rank the time in which its host is in an op or a runtime call, if there are enough steps to find a slow
+/// one.
 pub(super) fn in_ops<T: TraceView + ?Sized>(
     trace: &T,
     steps: &[TraceStep],

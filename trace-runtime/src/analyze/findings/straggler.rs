@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Smaller shares are not listed.
 const LEAST: f64 = 0.03;
-/// Fewer steps do not show what is usual.
+/// With fewer steps, it is not clear what is usual.
 const LEAST_STEPS: usize = 3;
 /// Each rank of a slow stage works at least this many times as long as the mean of the other stages.
 const LONGER_STAGE: f64 = 1.05;
-/// A rank that caused more than this share of its waiting in one step was slow once.
+/// If more than this share of the waiting that a rank caused is in one step, the rank was slow only once.
 const ONE_STEP: f64 = 0.7;
 
 /// The device, rank or stage that the others wait for.
@@ -54,19 +54,19 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// The straggler, if the others lose a noticeable part of the time to it.
+/// The straggler, if the others wait for it for a noticeable part of the time.
 pub(super) fn straggler(facts: &Facts<'_>) -> Option<Straggler> {
     let found = of_ranks(facts).or_else(|| of_devices(facts))?;
     (facts.share(found.cost_ns) >= LEAST).then_some(found)
 }
 
-/// The rank that caused more waiting than its peers; else the one that arrives last at collectives, if it is always the
-/// same.
+/// The rank that caused more waiting than its peers; otherwise the rank that arrives last at collectives, if that is
+/// always the same rank.
 fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
     let more = caused_more_than_peers(facts);
     let total = more.iter().map(|one| one.1).saturating_sum();
     if let Some(&(first, ns)) = more.first() {
-        // The finding about slow steps names it.
+        // The finding about slow steps names this rank.
         if in_one_step(facts, first) {
             return None;
         }
@@ -83,7 +83,7 @@ fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
         return Some(stage);
     }
     let last = last_to_arrive(facts)?;
-    // If the ranks are late in turns, there is no straggler.
+    // The ranks are late in turns, so none of them is a straggler.
     if last.waited_ns.saturating_mul(2) > last.cost_ns {
         return None;
     }
@@ -101,9 +101,9 @@ fn of_ranks(facts: &Facts<'_>) -> Option<Straggler> {
     })
 }
 
-/// The waiting that each rank caused above the median of its peers, most first. Peers are the other ranks of its stage:
-/// the ranks of a pipeline wait for each other without a straggler. If it is alone in its stage, or stages are not
-/// known, all other ranks are its peers.
+/// The waiting that each rank caused above the median of its peers, most first. Peers are the other ranks of its stage,
+/// because ranks of a pipeline wait for each other even without a straggler. If the rank is the only one of its stage,
+/// or stages are not known, all other ranks are its peers.
 fn caused_more_than_peers<'f>(facts: &'f Facts<'_>) -> Vec<(&'f CausedWaits, u64)> {
     let ranks: Vec<u32> = facts.windows.keys().flatten().copied().collect();
     let caused = |rank: u32| {
@@ -173,8 +173,9 @@ fn of_stages(facts: &Facts<'_>, first: &CausedWaits) -> Option<Straggler> {
     })
 }
 
-/// The pipeline stage whose ranks all work longer than those of every other stage. Ranks that wait for a message outside
-/// of their ops show no wait, but they have less work. An even share of the work would save what it has above the mean.
+/// The pipeline stage whose ranks all work longer than those of every other stage. Some ranks wait for messages outside
+/// their ops, so they show no wait, but they have less work. The cost is the work of the stage above the mean, which an
+/// even split would save.
 fn uneven_stages(facts: &Facts<'_>) -> Option<Straggler> {
     if facts.stages.len() < facts.windows.keys().flatten().count() {
         return None;
@@ -236,7 +237,7 @@ fn rank_name(facts: &Facts<'_>, rank: u32) -> String {
 struct LastToArrive {
     rank: u32,
     waited_ns: u64,
-    /// The mean wait of the others, and each of them.
+    /// The mean wait of the others; `others` has the wait of each.
     cost_ns: u64,
     others: Vec<(u32, u64)>,
 }
@@ -287,7 +288,7 @@ fn of_devices(facts: &Facts<'_>) -> Option<Straggler> {
         others.iter().map(|other| other.1).saturating_sum(),
         others.len(),
     );
-    // The others wait in communication, so they cannot have waited for longer than that took.
+    // The others wait inside communication, so they cannot have waited longer than it took.
     let communication = devices.iter().map(|one| one.communication.length()).max();
     if communication.is_none_or(|ns| ns < cost_ns / 2) || cost_ns < most / 5 {
         return None;

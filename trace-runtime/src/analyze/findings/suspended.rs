@@ -12,7 +12,7 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(longest) = ops.iter().max_by_key(|row| row.suspended_ns) else {
         return Vec::new();
     };
-    // The times of suspension within an op are not recorded, so the cost is at most the time in which no op ran.
+    // The moments at which an op was suspended are not recorded, so the cost is at most the time in which no op ran.
     let running = ops
         .iter()
         .fold(0, |sum: u64, row| sum.saturating_add(row.self_ns));

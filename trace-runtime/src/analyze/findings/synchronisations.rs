@@ -42,7 +42,8 @@ pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 /// Idle time that began while the host waited for the device, by the op that waited, longest first; the mean over
-/// devices. A wait costs at most its own length: without it, the host would have launched earlier by that much.
+/// devices. A wait costs at most its own length: without it, the host would have launched the next work earlier by that
+/// time.
 pub(super) fn run_dry_ns(waits: &[DeviceWait<'_>], devices: &[IdleTime]) -> Vec<(String, u64)> {
     let mut by_op: HashMap<&str, u64> = HashMap::new();
     for device in devices {

@@ -5,7 +5,8 @@ use super::finding::{Finding, FindingKind};
 use crate::analyze::intervals::SaturatingSum as _;
 use crate::units::{count, percent};
 
-/// Below this share the cost of recording does not matter. The report still has a note on ops that are too short to trust.
+/// Below this share the cost of recording is not a finding. The report still has a note about ops that are too short to
+/// measure.
 const LEAST: f64 = 0.01;
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {

@@ -7,7 +7,7 @@ use crate::model::{TraceStep, TraceView};
 use std::collections::BTreeMap;
 
 /// If devices work on steps after their end on the host for at least this share of their time, the host only queued the
-/// work, and the recorded lengths of steps mean nothing.
+/// work, and the recorded lengths of steps are not the lengths of their work.
 const RUNS_AHEAD: f64 = 0.05;
 
 /// The time that shares refer to.
@@ -16,10 +16,10 @@ pub(super) struct Windows {
     pub(super) whole: Whole,
     pub(super) by_rank: BTreeMap<Option<u32>, Intervals>,
     /// The steps. If the host runs ahead of its devices, a step ends with the device work that was launched in it, and
-    /// begins no earlier than the one before it ends.
+    /// does not begin before the previous step has ended.
     pub(super) steps: Vec<TraceStep>,
-    /// If the host runs ahead, the time for which devices work on steps after their end on the host, of the rank with the
-    /// most. Else zero.
+    /// If the host runs ahead, the time for which devices work on steps after their end on the host: the largest of all
+    /// ranks. Otherwise zero.
     pub(super) overrun_ns: u64,
 }
 

@@ -1,15 +1,15 @@
-//! Finds the findings that are parts of others, so that a report can show that they share time.
+//! Finds the findings that are parts of others, so that a report can show that their times overlap.
 
 use super::finding::{Finding, FindingKind};
 
-/// Sets [`Finding::within`] for each finding whose cost is a part of another one's. If several contain it, the outermost
-/// is named.
+/// Sets [`Finding::within`] for each finding whose cost is a part of the cost of another. If several contain it, the
+/// outermost one is named.
 pub(super) fn mark(list: &mut [Finding]) {
     let around = |finding: &Finding| list.iter().position(|other| includes(other, finding));
     let around: Vec<Option<usize>> = list.iter().map(around).collect();
     for index in 0..list.len() {
         let outermost = std::iter::successors(around[index], |&outer| around[outer]);
-        // No kind includes itself, so there are fewer steps than findings.
+        // No kind of finding includes itself, so following the chain takes fewer steps than there are findings.
         let outermost = outermost.take(list.len()).last();
         list[index].within = outermost.map(|outer| (list[outer].kind, list[outer].subject.clone()));
     }

@@ -30,12 +30,12 @@ json_struct!(MemoryGrowth {
     optional: [rank, label, input_shapes],
 });
 
-/// Fewer steps do not prove growth: buffers are often filled during the first ones.
+/// With fewer steps, growth is not proven: buffers are often filled during the first ones.
 const FEWEST_STEPS: usize = 4;
 
 /// Memory that was larger at the end of each step than at the end of the step before, by op and input shapes, the
-/// fastest growth first. The first step is a warm-up and does not count. Empty if the trace has fewer than five steps, or
-/// no memory events with an address or a context: without one, frees belong to no op.
+/// fastest growth first. The first step is a warm-up and does not count. Empty if the trace has fewer than five steps,
+/// or if its memory events have neither an address nor a context, because a free then belongs to no op.
 pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
     let mut owners = Owners::new(trace);
     let mut ends: HashMap<Option<u32>, Vec<i64>> = HashMap::new();
@@ -65,7 +65,7 @@ pub fn memory_growth<T: TraceView + ?Sized>(trace: &T) -> Vec<MemoryGrowth> {
                 continue;
             }
         } else if event.context.is_none() {
-            // Whose memory is freed is not known: what one op allocates, another one frees.
+            // The owner of the freed memory is not known: one op may free what another one allocated.
             continue;
         }
         let step = ends.partition_point(|&end| end < event.at_ns);

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Heap memory of one op with one set of input shapes, over all its calls and ranks.
 ///
-/// From a program with the global allocator `TracedAlloc`. For device memory and traces of other profilers, see
-/// [`live_memory`](super::live_memory).
+/// Only programs with the global allocator `TracedAlloc` have this. For device memory and traces of other profilers,
+/// see [`live_memory`](super::live_memory).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct HeapRow {
@@ -47,7 +47,7 @@ json_struct!(HeapRow {
 });
 
 impl HeapRow {
-    /// Allocations per call while the op was innermost: an op that could reuse its memory needs none.
+    /// Allocations per call while the op was innermost. An op that reuses its memory has 0.
     pub fn allocations_per_call(&self) -> f64 {
         self.allocations as f64 / self.calls.max(1) as f64
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The live memory of one device over time.
 ///
-/// Exact, from the allocations and frees in the trace. A trace without them has no live memory: outputs alone do not
-/// show when they are freed.
+/// Exact, because it comes from the allocations and frees in the trace. A trace without them has no live memory:
+/// outputs do not show when they are freed.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct LiveMemory {
@@ -24,7 +24,7 @@ pub struct LiveMemory {
     pub curve: Vec<(i64, u64)>,
     /// The memory that was live at the peak, by the op that allocated it and the shapes of its inputs, largest first.
     pub holders: Vec<MemoryHolder>,
-    /// The same by call stack, for a flame graph.
+    /// The memory that was live at the peak by call stack, for a flame graph.
     pub stacks: Vec<HeldStack>,
 }
 
@@ -37,7 +37,7 @@ json_struct!(LiveMemory {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct MemoryHolder {
-    /// The op; `None` for memory taken outside ops or before the trace began.
+    /// The op; `None` for memory allocated outside ops or before the trace began.
     pub operation: Option<String>,
     /// Its label.
     pub label: Option<String>,
@@ -60,7 +60,7 @@ json_struct!(MemoryHolder {
 pub struct HeldStack {
     /// The ops, outermost first.
     pub frames: Vec<String>,
-    /// The bytes that the innermost of them allocated.
+    /// The bytes that the innermost op allocated.
     pub bytes: u64,
 }
 
@@ -94,7 +94,7 @@ fn from_events<T: TraceView + ?Sized>(
     device: &str,
     events: &[MemoryEvent<'_>],
 ) -> LiveMemory {
-    // Blocks from before the trace may be freed in it: at least that much was live at its beginning.
+    // Blocks that were allocated before the trace may be freed in it. At least those were live at its beginning.
     let mut sum = 0i64;
     let lowest = events.iter().fold(0i64, |lowest, event| {
         sum = sum.saturating_add(event.bytes);
@@ -132,7 +132,7 @@ type Held = HashMap<Owner, (u64, usize)>;
 
 /// The memory that is live after these events.
 fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent<'_>]) -> Held {
-    // A block without an address is identified by its size; of several, the oldest is freed first.
+    // A block without an address is identified by its size. If several have the same size, the oldest is freed first.
     let mut blocks: HashMap<(Option<u64>, u64), VecDeque<Owner>> = HashMap::new();
     let mut sums: HashMap<Owner, i64> = HashMap::new();
     for event in events {
@@ -163,7 +163,7 @@ fn held<T: TraceView + ?Sized>(owners: &mut Owners<'_, T>, events: &[MemoryEvent
     held
 }
 
-/// The same by op and input shapes, largest first, including memory that no op allocated.
+/// The live memory by op and input shapes, largest first, including memory that no op allocated.
 fn holders<T: TraceView + ?Sized>(
     owners: &Owners<'_, T>,
     held: &Held,

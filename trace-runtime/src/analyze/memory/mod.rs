@@ -17,8 +17,8 @@ pub use stacks::{MemoryWeight, memory_collapsed};
 use crate::model::TraceView;
 use crate::model::wire::metadata::{MEMORY_SAMPLED, of_rank};
 
-/// The average distance in bytes between two blocks that were recorded, if the heap was sampled: its figures are then
-/// estimates. The largest of all ranks; `None` if every block was recorded.
+/// If the heap was sampled, the average distance in bytes between two recorded blocks: figures of the heap are then
+/// estimates. The largest value of all ranks; `None` if every block was recorded.
 pub fn memory_sampled_every<T: TraceView + ?Sized>(trace: &T) -> Option<u64> {
     let metadata = trace.metadata();
     let number = |key: &str| metadata.get(key)?.trim().parse::<u64>().ok();

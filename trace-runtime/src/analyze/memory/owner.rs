@@ -49,7 +49,7 @@ impl<'a, T: TraceView + ?Sized> Owners<'a, T> {
         Owner::Context(rank, context)
     }
 
-    /// The op itself.
+    /// The op, without the ops around it.
     pub(crate) fn op(&self, owner: Owner) -> OwnerOp {
         match owner {
             Owner::Unknown => OwnerOp::default(),

@@ -17,12 +17,12 @@ pub enum MemoryWeight {
     Allocated,
 }
 
-/// Bytes by device and call stack as collapsed stacks: a line `cpu;block;matmul 4096` for each, sorted. Empty if the trace
-/// has no memory events.
+/// Bytes by device and call stack as collapsed stacks: a line `cpu;block;matmul 4096` for each, sorted. Empty if the
+/// trace has no memory events.
 ///
-/// Names are escaped as in [`TraceAnalyzer::flamegraph_collapsed`](crate::analyze::TraceAnalyzer::flamegraph_collapsed). A
-/// device is preceded by its rank if there is one. Live bytes of a device add up to its
-/// [peak](super::LiveMemory::peak_bytes).
+/// Names are escaped as in
+/// [`TraceAnalyzer::flamegraph_collapsed`](crate::analyze::TraceAnalyzer::flamegraph_collapsed). A device is preceded
+/// by its rank if there is one. Live bytes of a device add up to its [peak](super::LiveMemory::peak_bytes).
 ///
 /// ```
 /// use trace_runtime::analyze::{MemoryWeight, memory_collapsed};
@@ -64,7 +64,7 @@ fn allocated<T: TraceView + ?Sized>(trace: &T) -> Stacks {
     let mut stacks = Stacks::new();
     let mut owners = Owners::new(trace);
     let mut blocks: BTreeMap<(Option<u32>, &str, Owner), u64> = BTreeMap::new();
-    // The contexts of a rank have the exact sums; the events are only as precise as the curve needs.
+    // The contexts of a rank have the exact sums. The events are only as precise as the curve needs to be.
     let mut heaps: BTreeMap<(Option<u32>, &str), Owner> = BTreeMap::new();
     for event in trace.memory_events() {
         let owner = owners.of(&event);

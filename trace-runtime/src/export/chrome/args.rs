@@ -10,8 +10,8 @@ use std::io::{self, Write};
 /// Writes the members of `args`, without the braces. The keys `Input Dims`, `Input type` and
 /// `External id` are Kineto's; the others follow their style.
 ///
-/// With the event's name, row and times they contain the whole entry. An entry that they cannot express
-/// without loss has its exact JSON beside them.
+/// With the event's name, row and times they contain the whole entry. If they cannot express an entry without loss, its
+/// exact JSON is added.
 ///
 /// The part that depends only on an entry's signature is made once per signature.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Shared {
             members: members.into(),
             printable: is_printable(view.operation())
                 && view.device_id().is_none_or(is_printable)
-                // A missing key means that there is none, so an empty text needs the exact form.
+                // A missing key means that there is no value, so an empty text needs the exact form.
                 && [view.label(), view.location()]
                     .into_iter()
                     .flatten()
@@ -91,7 +91,7 @@ impl Args {
         out.write_all(&shared.members).map(|()| shared.printable)
     }
 
-    /// True if the event has the times and the `meta` of the entry without loss.
+    /// True if the event can express the times and the `meta` of the entry without loss.
     fn is_exact(&self, at: Spot, view: &EntryView<'_>) -> bool {
         let place = at.place;
         let printable = |meta: (&str, &str)| is_printable(meta.0) && is_printable(meta.1);

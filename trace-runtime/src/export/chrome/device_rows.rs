@@ -8,8 +8,8 @@ use crate::export::tracks::Closed;
 use crate::model::{EntryView, OpKind};
 use std::io::{self, Write};
 
-/// Shows each interval in which an entry was the innermost of its thread on the row of its device: an op that
-/// contains a collective does not compute while the collective runs.
+/// Shows each interval in which an entry was the innermost of its thread on the row of its device. So an op that
+/// contains a collective does not seem to compute while the collective runs.
 #[derive(Debug, Default)]
 pub(super) struct DeviceRows<'a> {
     /// The entries that are open on each row of a thread, outermost first.
@@ -19,7 +19,7 @@ pub(super) struct DeviceRows<'a> {
 }
 
 impl<'a> DeviceRows<'a> {
-    /// An entry began: its parent is no longer the innermost.
+    /// Called when an entry begins: its parent is then no longer the innermost.
     pub(super) fn begin<W: Write>(
         &mut self,
         events: &mut Events<W>,

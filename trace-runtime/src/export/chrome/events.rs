@@ -25,7 +25,7 @@ pub(super) struct Events<W> {
     processes: HashMap<u32, Option<u32>>,
 }
 
-/// The sort of work on a device row; HTA recognises it by the event's name.
+/// The sort of work on a device row. HTA recognises it by the name of the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeviceWork {
     Compute,
@@ -47,7 +47,7 @@ pub(super) struct Kernel<'v, 'a> {
 }
 
 impl<W: Write> Events<W> {
-    /// HTA reads the lines before the events and expects `"rank": ` with a space.
+    /// HTA reads the lines before the events and expects `"rank": ` with a space there.
     pub(super) fn begin(
         mut out: W,
         trace: &dyn TraceView,
@@ -189,7 +189,7 @@ impl<W: Write> Events<W> {
     /// Work on a device, and the runtime call that launched it.
     pub(super) fn kernel(&mut self, kernel: &Kernel<'_, '_>) -> io::Result<()> {
         let (start, length) = (kernel.start_ns, kernel.end_ns - kernel.start_ns);
-        // One nanosecond: speedscope loses the order of events that begin and end at the same time.
+        // At least one nanosecond, because speedscope loses the order of events that begin and end at the same time.
         let launch = ("cuda_runtime", "", "cudaLaunchKernel");
         self.complete(launch, kernel.launched_from, start, 1)?;
         self.correlation(kernel)?;
@@ -370,8 +370,8 @@ impl<W: Write> Events<W> {
     }
 }
 
-/// The object by which [`read`](crate::read) recognises a trace that this crate wrote, with the facts that it needs
-/// beside the events to restore it.
+/// The object by which [`read`](crate::read) recognises a trace that this crate wrote, with the facts that it needs in
+/// addition to the events to restore it.
 fn write_origin<W: Write>(
     out: &mut W,
     trace: &dyn TraceView,
@@ -401,7 +401,7 @@ fn write_origin<W: Write>(
     out.write_all(b"},\n")
 }
 
-/// The numbers of a device in torch: of its type, and among the devices of that type.
+/// The numbers of a device in torch: the number of its type, and its number among the devices of that type.
 fn torch_device(device: &str) -> (u32, i64) {
     let (family, number) = device.split_once(':').unwrap_or((device, ""));
     let kind = match family {

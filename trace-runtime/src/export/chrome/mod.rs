@@ -56,7 +56,7 @@ impl ChromeTrace {
         self
     }
 
-    /// Leaves the rows of devices out.
+    /// Leaves out the rows of devices.
     #[must_use]
     pub fn without_device_rows(mut self) -> Self {
         self.device_rows = false;
@@ -170,8 +170,8 @@ impl Exporter for ChromeTrace {
     }
 
     fn events_of(&self, trace: &dyn TraceView, entry: &EntryView<'_>) -> usize {
-        // An interval on a device needs two events, the work and its launch. An entry ends one of its own,
-        // and its start ends one of its parent. A parent on another thread adds two flow events.
+        // An interval on a device needs two events, the work and its launch. The end of an entry ends one such interval
+        // of its own, and its start ends one of its parent. A parent on another thread adds two flow events.
         let stretch = |on: &EntryView<'_>| 2 * usize::from(self.device_rows && off_host(on));
         let above = entry.parent().and_then(|step| trace.index_of_step(step));
         let begins = above.map_or(0, |index| {
@@ -183,7 +183,7 @@ impl Exporter for ChromeTrace {
             }
         });
         let point = usize::from(self.memory && entry.memory_bytes() > 0);
-        // An op with one op inside it is on the path twice.
+        // An op with another op inside it may be on the path twice.
         let critical = 2 * usize::from(self.critical_path);
         1 + begins + stretch(entry) + point + critical
     }

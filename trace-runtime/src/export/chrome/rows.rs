@@ -32,7 +32,7 @@ pub(super) struct Spot {
 pub(super) struct Rows<'a> {
     tracks: Tracks<ThreadKey>,
     threads: Vec<ViewerRow>,
-    /// A device has a row for each row of a thread that uses it, so that nothing overlaps on it.
+    /// A device has a row for each thread row that uses it, so that work on one row does not overlap.
     streams: HashMap<(ViewerRow, &'a str), Stream>,
     stream_count: HashMap<u32, u32>,
     /// By process: the row of its memory events.
@@ -44,10 +44,10 @@ pub(super) struct Rows<'a> {
     next_tid: u64,
 }
 
-/// Threads keep their own number below this; all other rows are numbered from here.
+/// Numbers for rows that are not threads begin here. Threads below this keep their own numbers.
 const MADE_UP_TIDS: u64 = 1_000_000_000;
 
-/// `PyTorch`'s default stream; HTA takes streams from 1 on as device work.
+/// `PyTorch`'s default stream. HTA considers streams from 1 on as device work.
 const FIRST_STREAM: u32 = 7;
 
 impl<'a> Rows<'a> {
@@ -70,7 +70,7 @@ impl<'a> Rows<'a> {
         let place = self.tracks.place(key, Request::of(span), closed);
         if place.first_on_track {
             let tid = match key.thread {
-                // Perfetto takes 0 as the main thread of any process.
+                // Perfetto considers 0 as the main thread of every process.
                 Some(own) if (1..MADE_UP_TIDS).contains(&own) && place.lane == 0 => own,
                 _ => self.new_tid(),
             };
@@ -120,7 +120,7 @@ impl<'a> Rows<'a> {
         (row, true)
     }
 
-    /// The row of the steps of a process, and whether it is new. Steps have a separate row, because ops may begin in one step
+    /// The row of the steps of a process, and whether it is new. Steps have a separate row: ops may begin in one step
     /// and end in the next, and spans on one row must nest.
     pub(super) fn steps(&mut self, pid: u32) -> (ViewerRow, bool) {
         if let Some(&row) = self.steps.get(&pid) {

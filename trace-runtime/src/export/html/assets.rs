@@ -13,7 +13,7 @@ pub(super) const STYLE: &str = concat!(
 /// The markup of the page, without any data.
 pub(super) const BODY: &str = include_str!("../../../web/body.html");
 
-/// The script of the page: one script, in the order in which the files use each other.
+/// The script of the page. Each file comes after the files that it uses.
 pub(super) const SCRIPT: &str = concat!(
     include_str!("../../../web/format.js"),
     include_str!("../../../web/dom.js"),

@@ -6,7 +6,7 @@ use crate::analyze::{ByShape, Grouping, OpRow, self_times_ns, step_of_entries};
 use crate::model::TraceView;
 use std::collections::HashMap;
 
-/// Items in a page, at most. Of a larger trace, short entries that follow each other are shown as one.
+/// Items in a page, at most. In a larger trace, short entries that follow each other are shown as one item.
 pub(super) const MOST_ITEMS: usize = 1 << 20;
 /// Items per block of the level above.
 const PER_BLOCK: usize = 8;
@@ -16,7 +16,7 @@ const PER_BLOCK: usize = 8;
 pub(super) struct Item {
     pub(super) start_ns: u64,
     pub(super) duration_ns: u64,
-    /// Row of the table of ops and shapes. Of several entries, the one with the most time.
+    /// Row of the table of ops and shapes. For several entries, the row with the most time.
     shape: u32,
     /// Time that is not self time: inside other ops, and suspended.
     inside_ns: u64,
@@ -109,8 +109,9 @@ impl Items {
         blob.numbers("levels", self.levels().into_iter());
     }
 
-    /// The shapes to show where items are smaller than a pixel: for each eight items of a row the shape with the most time,
-    /// then for each eight of those, up to one per row. Row by row, finest level first.
+    /// The colours for a view in which several items share a pixel: for each block of eight items of a row, the shape
+    /// with the most time; then for each block of eight such blocks, and so on until one is left. Row by row, the
+    /// finest level first.
     fn levels(&self) -> Vec<u64> {
         let mut levels = Vec::with_capacity(self.all.len() / 7);
         let mut first = 0;
@@ -216,7 +217,7 @@ fn join(all: &[Item], lengths: &[u32], below: u64) -> (Vec<Item>, Vec<u32>, Vec<
         let (row, others) = rest.split_at(length as usize);
         rest = others;
         let first = items.len();
-        // Time by shape of the entries of the last item.
+        // Time by shape of the entries of the last joined item.
         let mut times: Vec<(u32, u64)> = Vec::new();
         for item in row {
             let open = items.len() > first;
@@ -259,7 +260,7 @@ impl Item {
         let self_ns = self.duration_ns - self.inside_ns.min(self.duration_ns);
         let next_self = next.duration_ns - next.inside_ns.min(next.duration_ns);
         self.duration_ns = next.end_ns().saturating_sub(self.start_ns);
-        // Time outside the two is not self time of the joined item.
+        // The gap between the two items is not self time.
         self.inside_ns = self.duration_ns.saturating_sub(self_ns + next_self);
         self.count += next.count;
     }
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_leaves_at_most_half_of_the_items_alone() {
+    fn at_most_half_of_the_items_reach_the_threshold() {
         let all: Vec<Item> = (0..100).map(|n| item(n, n, 0)).collect();
         let below = threshold(&all, 50);
         assert!(all.iter().filter(|item| item.duration_ns >= below).count() <= 25);

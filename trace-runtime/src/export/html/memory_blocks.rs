@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 
-/// Blocks in a page, at most; of more, the largest.
+/// Blocks in a page, at most. If there are more, only the largest are kept.
 const MOST_BLOCKS: usize = 200_000;
 /// Points of a curve, at most: screens are not wider.
 const CURVE_POINTS: usize = 4096;
@@ -22,7 +22,7 @@ struct Block {
     live_ns: Option<u64>,
     /// Below zero if the memory of an op shrank and its blocks are not known.
     bytes: i64,
-    /// The number of the op that took it, with its inputs.
+    /// The number of the op, with its inputs, that allocated it.
     owner: u32,
     /// True for a change of the op's memory, false for a block.
     change: bool,
@@ -87,7 +87,7 @@ pub(super) fn write(
     Ok(left_out)
 }
 
-/// Pairs each allocation with its free, as [`live_memory`] does. Returns the blocks, and the ops that they name.
+/// Pairs each allocation with its free, as [`live_memory`] does. Returns the blocks, and the ops that they refer to.
 fn blocks(
     trace: &dyn TraceView,
     timeline: &Timeline<'_>,
@@ -106,9 +106,10 @@ fn blocks(
             continue;
         };
         let at = timeline.since_origin(event.at_ns);
-        // Events of `TracedAlloc` name the op of each free, but not the block that was freed.
+        // Events of `TracedAlloc` have the op of each free, but not the block that was freed.
         if event.context.is_none() {
-            // A block without an address is identified by its size; of several, the oldest is freed first.
+            // A block without an address is identified by its size. If several have the same size, the oldest is freed
+            // first.
             let size = event.bytes.unsigned_abs();
             let same = open.entry((device, event.address, size)).or_default();
             if event.bytes <= 0 {

@@ -1,7 +1,8 @@
 //! The report as one HTML page: self-contained, without a request to any server.
 //!
-//! The figures are those of [`Report`]: the page has its JSON, and shows it. The page is written in one pass, as markup,
-//! style and script from `web/`, then two blobs: first the report, which the page shows at once, then the timeline.
+//! The figures are those of [`Report`]: the page contains its JSON. The page is written in one pass: markup, style and
+//! script from `web/`, then two blobs. The first is the report, which the page shows at once; the second is the
+//! timeline.
 
 mod assets;
 mod blob;
@@ -31,10 +32,10 @@ use std::io::{self, BufWriter, Write};
 /// content security policy in the page forbids requests and scripts other than the page's own.
 ///
 /// # Size
-/// 200 kB and 3 to 9 bytes per entry. Up to 2^20 (1,048,576) entries are in the page one by one. Of a larger trace,
-/// the timeline shows short entries that follow each other as one; the figures of all tables stay exact. Steps have
-/// their own figures in traces of up to 250,000 entries; of more than 64 steps, the slowest and some that are spread evenly.
-/// The page lists everything that it leaves out or joins.
+/// 200 kB and 3 to 9 bytes per entry. Up to 2^20 (1,048,576) entries are in the page one by one. In a larger trace, the
+/// timeline shows short entries that follow each other as one; the figures of all tables stay exact. If the trace has
+/// up to 250,000 entries, each step has its own figures; if there are more than 64 steps, only the slowest and some
+/// that are spread evenly. The page lists everything that it leaves out or joins.
 ///
 /// ```
 /// use trace_runtime::RecordedExecutionTrace;
@@ -266,7 +267,7 @@ impl Exporter for HtmlPage {
         self.summary(trace, &report, &between_ranks)?
             .write(&mut out)?;
         write!(out, "</script>\n<script>{}</script>\n", assets::SCRIPT)?;
-        // After the script: a browser shows the findings while it still reads the timeline.
+        // Comes after the script, so that a browser shows the findings while it still reads the timeline.
         out.write_all(begin("timeline-data").as_bytes())?;
         self.timeline(trace, &report, waits)?.write(&mut out)?;
         out.write_all(b"</script>\n</body>\n</html>\n")?;

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::io;
 
-/// Stretches of idle time in a page, at most; of more, the longest.
+/// Stretches of idle time in a page, at most. If there are more, only the longest are kept.
 const MOST_STRETCHES: usize = 200_000;
 
 /// From the causal model: entry, start and length of each piece of the critical path, and when devices were idle.

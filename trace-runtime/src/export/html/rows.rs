@@ -74,7 +74,7 @@ impl Rows {
                 .map(|parent| place[parent].1 as usize);
             let lowest = above.map_or(0, |row| row + 1);
             let start = span.start_ns.unwrap_or_else(|| match above {
-                // Ops without a start follow each other inside the op around them.
+                // Ops without a start are shown one after the other inside the op around them.
                 Some(row) => {
                     let known = lane.ends.get(row + 1).copied().unwrap_or(0);
                     known.max(lane.ends[row].saturating_sub(duration_around(trace, index)))

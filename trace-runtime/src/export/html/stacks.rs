@@ -6,9 +6,9 @@ use crate::model::TraceView;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-/// Stacks in a page, at most. Of more, those with the least time are added to the stack around them.
+/// Stacks in a page, at most. If there are more, those with the least time are added to the stack around them.
 const MOST_STACKS: usize = 50_000;
-/// Sums by step and stack, at most; without them the flame graph is always that of all steps.
+/// Sums by step and stack, at most. If there are more, the flame graph is always that of all steps.
 const MOST_SUMS: usize = 1 << 20;
 const NONE: u32 = u32::MAX;
 
@@ -54,7 +54,7 @@ impl Sum {
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 
-    /// Adds the figures of a stack inside this one: its time, but not its calls.
+    /// Adds the figures of a stack inside this one, except for its calls.
     fn take_over(&mut self, inner: Sum) {
         let rest = Sum {
             count: 0,

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 /// Steps with their own report, at most.
 const MOST_STEPS: usize = 64;
-/// In a trace with more entries, steps have no separate reports: they would take longer than everything else.
+/// In a trace with more entries, steps have no separate reports, because these would take longer than the rest of the
+/// page.
 const MOST_ENTRIES: usize = 250_000;
 
 /// The reports of the steps of a trace, by step number.
@@ -20,7 +21,7 @@ pub(super) fn step_reports(
         return Vec::new();
     }
     let numbers: BTreeSet<u64> = trace.steps().iter().map(|step| step.number).collect();
-    // A single step is almost the whole trace.
+    // The report of a single step would repeat that of the whole trace.
     if numbers.len() < 2 {
         return Vec::new();
     }
@@ -61,7 +62,7 @@ fn report_of(part: &TracePart<'_>, peaks: Option<MachinePeaks>) -> Report {
     }
 }
 
-/// All steps; if there are too many, the slowest half and others that are spread evenly over the run.
+/// All steps. If there are too many: half of them are the slowest steps, and the others are spread evenly over the run.
 fn chosen(numbers: &BTreeSet<u64>, trace: &dyn TraceView) -> BTreeSet<u64> {
     if numbers.len() <= MOST_STEPS {
         return numbers.clone();

@@ -87,7 +87,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// A count, limited to the largest signed number, because not every reader has unsigned ones.
+    /// A count, limited to the largest signed number, because not every reader supports unsigned ones.
     pub(super) fn count(count: impl TryInto<i64>) -> Value<'static> {
         Value::Number(count.try_into().unwrap_or(i64::MAX))
     }

@@ -9,7 +9,7 @@ use std::io::Write;
 
 /// Collects the annotations of one slice after another.
 ///
-/// Those that depend only on an entry's signature are made once per signature.
+/// Annotations that depend only on an entry's signature are made once per signature.
 #[derive(Debug, Default)]
 pub(super) struct Annotations {
     by_signature: Vec<Option<Box<[Annotation]>>>,

@@ -4,8 +4,8 @@ use crate::export::timeline::{ThreadKey, Timeline};
 use crate::model::{EntryView, TraceView};
 use std::collections::HashMap;
 
-/// For each op its children on other threads. A slice must list its arrows at its start, before the children
-/// are written, so these are collected for the whole trace.
+/// For each op its children on other threads. A slice must list its arrows at its start, when its children are not
+/// written yet, so the arrows are collected from the whole trace first.
 #[derive(Debug)]
 pub(super) struct Handoffs {
     children: HashMap<usize, Vec<usize>>,

@@ -1,4 +1,4 @@
-//! Perfetto's native trace: a protobuf stream, for recordings too large for JSON.
+//! Perfetto's native trace: a protobuf stream, for recordings that are too large for JSON.
 
 mod annotations;
 mod handoffs;

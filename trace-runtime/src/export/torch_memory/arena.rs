@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The first address. It is not 0, because some tools do not accept that as an address.
 pub(super) const START: u64 = 1 << 20;
 
-/// A first address and a length for every live block. Freed space is used again, the smallest gap that is large enough
-/// first.
+/// An address space with a place for every live block. A new block gets the smallest gap that is large enough.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     /// Gaps by address, with their length.
     gaps: BTreeMap<u64, u64>,
-    /// The same by length.
+    /// The gaps again, ordered by length: `(length, address)`.
     by_length: BTreeSet<(u64, u64)>,
     /// Bytes from the start to the highest end of a block so far.
     length: u64,

@@ -25,17 +25,17 @@ pub(super) enum Action {
 pub(super) struct Blocks {
     /// In the order of their times, in nanoseconds.
     pub(super) actions: Vec<(i64, Action, Block)>,
-    /// Those that were not freed, by address.
+    /// Blocks that have not been freed, by address.
     pub(super) live: BTreeMap<u64, Block>,
     arena: Arena,
-    /// Live blocks by the key that finds them again, the oldest first.
+    /// Live blocks by the key of their frees, the oldest first.
     open: HashMap<Key, VecDeque<Block>>,
 }
 
-/// The facts that a free shares with the allocation of its block.
+/// The facts that a free and the allocation of its block have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
-    /// The heap's events are changes of a context's memory, not single blocks.
+    /// The events of the heap are changes of a context's memory, not single blocks.
     Context(Owner),
     Address(u64),
     /// For traces without addresses.
@@ -69,8 +69,8 @@ impl Blocks {
         self.arena.length()
     }
 
-    /// Places the memory from before the trace: the blocks that are freed in it, and one block for the rest of the memory
-    /// that was allocated at the first event.
+    /// Places the memory from before the trace: the blocks that are freed in it, and one block for the rest of the
+    /// memory that was allocated at the first event.
     fn add_earlier(&mut self, events: &[MemoryEvent<'_>]) {
         let mut known: HashSet<u64> = HashSet::new();
         let mut earlier = 0u64;

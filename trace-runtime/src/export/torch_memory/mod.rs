@@ -17,10 +17,10 @@ use std::io::{self, BufWriter, Write};
 /// Writes the memory of a trace as a snapshot that `PyTorch`'s memory viewer opens: drop the file on
 /// <https://pytorch.org/memory_viz>, which uploads nothing, or use `python -m torch.cuda._memory_viz`.
 ///
-/// Sizes, order, times and call stacks are those of the trace. Addresses are made up: every device has one segment, in which
-/// the blocks are placed, because allocators other than torch's do not report their segments. Memory of `TracedAlloc`
-/// is shown in the pieces in which its curve was recorded. The devices of all ranks are numbered in one order; the name of
-/// a block's device is the outermost frame of its stack.
+/// Sizes, order, times and call stacks are those of the trace. Addresses are made up, because allocators other than
+/// torch's do not report their segments: every device has one segment, in which the blocks are placed. Memory of
+/// `TracedAlloc` is shown in the pieces in which its curve was recorded. The devices of all ranks are numbered in one
+/// order; the name of a block's device is the outermost frame of its stack.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TorchMemory;
 

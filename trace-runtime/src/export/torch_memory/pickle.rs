@@ -1,7 +1,8 @@
 //! Writes Python objects in the pickle format, with the few instructions that torch's viewer reads.
 //!
 //! The viewer's own reader knows only some of the instructions, and keeps the elements of a batch on a stack of limited
-//! size. Both Python and the viewer read protocol 2 with batches of a thousand elements, as Python itself writes it.
+//! size. Protocol 2 with batches of a thousand elements, which Python itself writes, can be read by Python and by the
+//! viewer.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -20,7 +21,7 @@ const REMEMBER: u8 = b'r';
 const RECALL: u8 = b'j';
 const STOP: u8 = b'.';
 
-/// Elements of a list that are added by one instruction.
+/// Number of elements that one instruction adds to a list.
 const BATCH: usize = 1000;
 
 /// A value that was written before, by its number.
@@ -78,7 +79,7 @@ impl<W: Write> Pickle<W> {
         Ok(())
     }
 
-    /// A text that occurs often: a key, or one of few values.
+    /// A text that occurs often: a key, or a value of which there are few.
     pub(super) fn word(&mut self, word: &'static str) -> io::Result<()> {
         if let Some(&known) = self.keys.get(word) {
             return self.recall(known);
@@ -90,7 +91,7 @@ impl<W: Write> Pickle<W> {
     }
 
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
-        // A name of 4 GiB is impossible in practice; it becomes empty, which keeps the file valid.
+        // A name of 4 GiB does not occur in practice. It would become empty, so that the file stays valid.
         let len = u32::try_from(text.len()).unwrap_or(0);
         let text = &text.as_bytes()[..len as usize];
         self.out.write_all(&[TEXT])?;
@@ -103,7 +104,8 @@ impl<W: Write> Pickle<W> {
             self.out.write_all(&[INT])?;
             return self.out.write_all(&small.to_le_bytes());
         }
-        // Signed, in as few bytes as it needs: a ninth byte of 0 if the highest bit of the eighth is set.
+        // A signed number in as few bytes as possible. If the highest bit of the eighth byte is set, a ninth byte of 0
+        // follows.
         let bytes = u128::from(number).to_le_bytes();
         let len = (64 - number.leading_zeros()) as usize / 8 + 1;
         self.out.write_all(&[LONG, len as u8])?;
@@ -123,7 +125,7 @@ impl<W: Write> Pickle<W> {
         Ok(Remembered(number))
     }
 
-    /// The same object once more.
+    /// Refers to an object that was written before.
     pub(super) fn recall(&mut self, known: Remembered) -> io::Result<()> {
         self.out.write_all(&[RECALL])?;
         self.out.write_all(&known.0.to_le_bytes())

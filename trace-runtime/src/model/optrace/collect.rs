@@ -72,7 +72,7 @@ fn look<R: Read>(input: &mut Input<R>, len: usize) -> Result<&[u8], TraceError> 
 /// The parts of a file that have been read so far.
 struct File {
     restored: Restored,
-    /// Chunks of the ring by their sequence number. Those that are in the tail too are taken from there.
+    /// Chunks of the ring by their sequence number. If a chunk is also in the tail, the tail is used.
     ring: BTreeMap<u64, (u32, Vec<PackedRow>, Vec<u64>)>,
     faults: Faults,
     is_finished: bool,
@@ -85,7 +85,7 @@ struct File {
 pub(super) struct Faults {
     /// The position at which the file ends, if that is too early.
     pub(super) truncated_at: Option<u64>,
-    /// The first position of each damaged part, and the one after it.
+    /// The first position of each damaged part, and the first position after it.
     pub(super) damaged: Vec<(u64, u64)>,
     /// Ops in records that are damaged or cut off.
     pub(super) lost_ops: u64,
@@ -113,8 +113,8 @@ impl File {
         }
     }
 
-    /// Reads records to the end of the file. An incomplete record is a fault only if the header counts it; otherwise it was
-    /// being written.
+    /// Reads records to the end of the file. An incomplete record is a fault only if the header counts it; otherwise it
+    /// was being written when the file was read.
     fn tail<R: Read>(&mut self, input: &mut Input<R>, tail_at: u64) -> Result<(), TraceError> {
         let mut damaged_from = None;
         loop {
@@ -129,7 +129,7 @@ impl File {
                 break;
             };
             let Some(header) = RecordHeader::parse(head) else {
-                // Looks for the next record, which begins at a multiple of eight.
+                // Searches for the next record, which begins at a multiple of eight.
                 damaged_from.get_or_insert(position);
                 input.take(8);
                 continue;
@@ -153,7 +153,7 @@ impl File {
             input.take(len);
         }
         let end = input.position();
-        // Bytes after the last complete record were being written.
+        // Bytes after the last published record belong to a record that was being written.
         if let Some(from) = damaged_from.filter(|from| *from < self.tail_end) {
             self.damaged(Some(from), end.min(self.tail_end));
         }

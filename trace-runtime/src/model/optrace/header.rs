@@ -3,7 +3,7 @@
 use super::tail_record::checksum;
 use crate::model::{TraceError, TraceErrorKind};
 
-/// The first bytes of a file. The first one is not text, so the file is never taken for JSON.
+/// The first bytes of a file. The first byte is not valid text, so the file cannot be mistaken for JSON.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89OPTRACE";
 const VERSION: u32 = 1;
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -37,15 +37,15 @@ pub(crate) mod live {
     pub(crate) const DROPPED: usize = 19;
     pub(crate) const SAMPLED_OUT: usize = 20;
     pub(crate) const FILTERED_OUT: usize = 21;
-    /// Ops that newer ones have replaced, in a recording that keeps the last.
+    /// Ops that newer ones have replaced, in a recording that keeps only the last ops.
     pub(crate) const REPLACED: usize = 22;
-    /// Number of words, fixed ones included.
+    /// Number of words, including the fixed words.
     pub(crate) const WORDS: usize = 23;
 }
 
 pub(crate) const RECORDING: u64 = 1;
 pub(crate) const FINISHED: u64 = 2;
-/// A copy of a part of a recording that continued.
+/// The file is a copy of a part of a recording that continued.
 pub(crate) const COPIED: u64 = 3;
 
 /// The part of the header that does not change.
@@ -154,7 +154,7 @@ impl FileHeader {
             && header.block_bytes == super::ring_block::BLOCK_BYTES as u64
             && header.slot_bytes == super::ring_block::SLOT_BYTES as u64;
         if !is_possible {
-            return Err(damaged("it has sizes that no recording has"));
+            return Err(damaged("its sizes are impossible"));
         }
         Ok((header, words))
     }

@@ -1,4 +1,4 @@
-//! A stream of bytes with its position. Bytes can be examined before they are taken.
+//! A stream of bytes with its position. Bytes can be examined before they are removed.
 
 use std::io::{self, Read};
 

@@ -9,13 +9,14 @@ const NUMBERS: usize = 5;
 /// The most bytes of one row.
 pub(super) const MOST_BYTES: usize = 2 + NUMBERS * 8;
 const DURATION_BITS: u32 = 36;
-/// A length of seven means eight: numbers of seven bytes are stored with a zero.
+/// The code 7 means eight bytes, so a number of seven bytes is stored with a zero.
 const LENGTHS: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 8];
 
 /// Appends rows.
 pub(super) fn pack(rows: &[PackedRow], bytes: &mut Vec<u8>) {
     let start_at = bytes.len();
-    // Eight more: a number is stored whole and the bytes above its length are overwritten by the next one.
+    // Eight bytes more, because a number is stored with all of its bytes, and the next number overwrites those that are
+    // not needed.
     bytes.resize(start_at + rows.len() * MOST_BYTES + 8, 0);
     let mut at = start_at;
     let mut last = Last::default();
@@ -37,7 +38,7 @@ pub(super) fn pack(rows: &[PackedRow], bytes: &mut Vec<u8>) {
 
 /// Reads this many rows. `None` if there are fewer bytes.
 pub(super) fn unpack(count: usize, mut bytes: &[u8]) -> Option<Vec<PackedRow>> {
-    // A row takes at least two bytes: a wrong count allocates nothing.
+    // A row takes at least two bytes. So a wrong count is found before anything is allocated.
     if count > bytes.len() / 2 {
         return None;
     }
@@ -61,7 +62,7 @@ pub(super) fn unpack(count: usize, mut bytes: &[u8]) -> Option<Vec<PackedRow>> {
     Some(rows)
 }
 
-/// The row that the next row is stored as a difference to.
+/// The previous row. The next row is stored as the difference to it.
 #[derive(Debug, Default)]
 struct Last {
     start: u64,
@@ -76,11 +77,11 @@ impl Last {
             zigzag(start.wrapping_sub(self.start) as i64),
             facts & ((1 << DURATION_BITS) - 1),
             facts >> DURATION_BITS,
-            // Most ops end in the order in which they began.
+            // 0 if the op is the next one in the order of beginning, which most ops are.
             u64::from(zigzag_32(
                 step.wrapping_sub(self.step).wrapping_sub(1) as i32
             )),
-            // 0 without a parent, and a parent is often the op before.
+            // 0 if there is no parent. Otherwise the distance to the parent, which is often 1.
             if parent == u32::MAX {
                 0
             } else {
@@ -135,7 +136,7 @@ mod tests {
 
     #[test]
     fn any_rows_are_read_back() {
-        // A few corner values in every place, and words from a generator.
+        // A few extreme values in every position, and random words.
         let values = [
             0,
             1,

@@ -52,7 +52,7 @@ pub(super) fn named_parts(path: &Path) -> Vec<(u64, PathBuf)> {
     found
 }
 
-/// Opens a part. None if it belongs to another recording, or was removed meanwhile.
+/// Opens a part. `None` if it belongs to another recording, or has been removed.
 pub(super) fn open_part(path: &Path, own: &FileHeader) -> Option<File> {
     let mut file = File::open(path).ok()?;
     let header = header_of(&mut file)?;

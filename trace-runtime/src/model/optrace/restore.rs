@@ -26,7 +26,7 @@ pub(super) struct Restored {
     locations: HashMap<u32, u32>,
     devices: HashMap<u16, String>,
     threads: HashMap<u32, Thread>,
-    /// With their positions in the stream of tables: the last value of a key counts.
+    /// The value of each key, with its position in the stream of tables: the last one counts.
     metadata: HashMap<String, (u64, String)>,
     steps: BTreeMap<u64, (u64, u64)>,
     logs: BTreeMap<u32, LogRows>,
@@ -89,7 +89,8 @@ impl Restored {
             Decoded::Step { number, start, end } => {
                 self.steps.insert(number, (start, end));
             }
-            // For ops that have not ended.
+            // Ops are not needed here, because signatures repeat their facts. A number above the limit is from a
+            // damaged file.
             Decoded::Op { .. } | Decoded::Signature { .. } => {}
         }
     }
@@ -117,7 +118,7 @@ impl Restored {
         self.logs.entry(log).or_default().extras.extend(extras);
     }
 
-    /// The tables alone, with some of the signatures.
+    /// Only the tables, with some of the signatures.
     pub(super) fn only(&self, mut keeps: impl FnMut(u32) -> bool) -> Restored {
         let signatures = self.signatures.iter();
         Restored {
@@ -182,7 +183,7 @@ impl Restored {
             let mut rows = Vec::new();
             let mut extras = Vec::new();
             for row in open.into_iter().map(Row::unpack) {
-                // It ended before it was removed from the open ops.
+                // The op ended before it was removed from the open ops.
                 if ended.contains(&row.step) {
                     continue;
                 }
@@ -212,7 +213,7 @@ impl Restored {
         }
     }
 
-    /// The number of a signature without its outputs, which an op that has not ended does not have.
+    /// The number of a signature without its outputs, for an op that has not ended and so has no outputs.
     fn inputs_of(&mut self, number: u32, numbers: &mut HashMap<u32, u32>) -> Option<u32> {
         if let Some(known) = numbers.get(&number) {
             return Some(*known);
@@ -369,7 +370,7 @@ impl Restored {
     }
 }
 
-/// The most damaged parts that are listed.
+/// The largest number of damaged parts that are listed.
 const NAMED_RANGES: usize = 8;
 
 /// The rows of a thread with the trace's numbers. Rows whose signature is missing are counted.
@@ -435,13 +436,13 @@ fn restore_extra(extra: RawExtra, log: u32, maps: &BTreeMap<u32, StepMap>) -> Op
     })
 }
 
-/// Maps the steps of a thread to numbers without large gaps: a recording of the last ops has only the highest steps, and a
-/// damaged step must not make a table of billions of entries.
+/// Maps the steps of a thread to numbers without large gaps. A recording of the last ops has only the highest steps,
+/// and one damaged step must not create a table of billions of entries.
 #[derive(Debug)]
 enum StepMap {
-    /// Steps stay; they are below this number.
+    /// The steps are kept. They are below this number.
     Same(u32),
-    /// A step is its position.
+    /// A step is mapped to its position in this list.
     Sorted(Vec<u32>),
 }
 

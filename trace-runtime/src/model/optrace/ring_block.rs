@@ -8,9 +8,9 @@ pub(crate) const BLOCK_WORDS: usize = BLOCK_BYTES / 8;
 pub(crate) const BLOCK_ROWS: usize = 1024;
 /// Bytes of a slot, which has the open ops of a thread.
 pub(crate) const SLOT_BYTES: usize = 4096;
-/// Open ops of a thread that are kept; deeper ones are not.
+/// The most open ops of a thread that are kept. Deeper ops are not kept.
 pub(crate) const SLOT_ROWS: usize = (SLOT_BYTES / 8 - HEADER_WORDS) / 3;
-/// Index of the header word that has the position of a block's first word in the stream of tables.
+/// Index of the header word that has the block's position in the stream of tables.
 pub(crate) const STREAM_POSITION: usize = 4;
 /// Words of tables in a block: all but the header and the trailer.
 pub(crate) const TABLE_WORDS: usize = BLOCK_WORDS - HEADER_WORDS - 1;

@@ -1,6 +1,6 @@
 //! The stream of tables: entries that rows refer to by number, as words.
 //!
-//! An entry has its number in it, so entries can be read in any order and more than once.
+//! An entry contains its number, so entries can be read in any order and more than once.
 
 use crate::model::OpKind;
 use trace_core::__engine::extra_words::push_bytes;
@@ -16,8 +16,8 @@ const METADATA: u64 = 6;
 const STEP: u64 = 7;
 const LOCATION: u64 = 8;
 
-/// The words of an entry, or of two entries if a signature has a location. The first word has the kind, the number of
-/// words and the number of the entry.
+/// The words of an entry, or of two entries if a signature has a location. The first word consists of the kind, the
+/// number of words and the number of the entry.
 pub(crate) fn encode(entry: TableEntry<'_>) -> Vec<u64> {
     match entry {
         TableEntry::String { number, text } => with_text(STRING, number, &[], text),
@@ -43,7 +43,7 @@ pub(crate) fn encode(entry: TableEntry<'_>) -> Vec<u64> {
             ];
             all.extend(words.iter().map(|word| *word as u64));
             let mut entries = finish(SIGNATURE, number, all);
-            // A separate entry, which older readers skip.
+            // The location is a separate entry, which older readers skip.
             if let Some(location) = signature.location {
                 entries.extend(finish(LOCATION, number, vec![0, u64::from(location)]));
             }
@@ -140,7 +140,7 @@ pub(crate) fn decode(mut words: &[u64]) -> impl Iterator<Item = Decoded> + '_ {
             }
             let (own, rest) = words.split_at_checked(len)?;
             words = rest;
-            // Entries of an unknown kind are of a newer version and are skipped.
+            // Entries of an unknown kind come from a newer version and are skipped.
             if let Some(entry) = entry(first & 0xff, (first >> 32) as u32, &own[1..]) {
                 return Some(entry);
             }

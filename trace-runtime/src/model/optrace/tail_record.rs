@@ -1,4 +1,4 @@
-//! Records of the tail: a header with a checksum, and a payload with another one.
+//! Records of the tail: a header with a checksum, and a payload with a separate checksum.
 
 use super::packing;
 use crate::model::chunk::PackedRow;
@@ -8,7 +8,7 @@ const ROWS: [u8; 4] = *b"ROWS";
 /// Words of the stream of tables.
 const TABLES: [u8; 4] = *b"TABL";
 pub(super) const RECORD_HEADER_BYTES: usize = 40;
-/// No record has a longer payload: a block of the ring is far smaller.
+/// The largest payload of a record. A block of the ring is far smaller.
 const MOST_PAYLOAD: usize = 1 << 20;
 
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
@@ -77,7 +77,7 @@ impl RecordHeader {
         checksum(payload) == self.payload_checksum
     }
 
-    /// Rows and extras of a payload of rows; `None` if they are not there.
+    /// Rows and extras of a payload of rows; `None` if the payload is too short.
     pub(super) fn unpack(
         rows: u32,
         extra_words: u32,

@@ -31,7 +31,7 @@ const TOTAL_DURATION_US: &str = "total_duration_us";
 const METADATA: &str = "metadata";
 const STEPS: &str = "steps";
 
-/// A trace as JSON. Holds one entry at a time beside the trace.
+/// A trace as JSON. Holds one entry at a time in addition to the trace.
 pub(crate) struct JsonTrace<'a> {
     trace: &'a dyn TraceView,
     /// The metadata as they are, if they contain everything that is not an entry.
@@ -65,7 +65,7 @@ impl Serialize for JsonTrace<'_> {
         map.serialize_entry(VERSION_KEY, &SCHEMA_VERSION)?;
         map.serialize_entry(ENTRIES, &JsonEntries(self))?;
         map.serialize_entry(TOTAL_DURATION_US, &Wire(&self.trace.total_duration_us()))?;
-        // After the entries, because only then all threads are known.
+        // Written after the entries, because only then all threads are known.
         match self.complete_metadata {
             Some(metadata) => map.serialize_entry(METADATA, &Wire(metadata))?,
             None => map.serialize_entry(METADATA, &JsonMetadata(self))?,
@@ -114,7 +114,7 @@ enum Fact<'a> {
 impl Serialize for JsonMetadata<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let JsonTrace { trace, threads, .. } = self.0;
-        // In the order of the keys, so that the same trace gives the same bytes.
+        // Sorted by key, so that the same trace gives the same bytes.
         let mut facts: BTreeMap<Cow<'_, str>, Fact<'_>> = trace
             .metadata()
             .iter()
@@ -127,7 +127,7 @@ impl Serialize for JsonMetadata<'_> {
         for (key, name) in names_as_metadata(named) {
             facts.insert(key.into(), Fact::Text(name));
         }
-        // If this trace is a part of another, these may be those of the whole.
+        // If this trace is a part of another one, these may be the events of the whole.
         facts.remove(metadata::MEMORY_EVENTS);
         facts.remove(metadata::RUNTIME_CALLS);
         if trace.memory_events().next().is_some() {

@@ -16,8 +16,8 @@ pub const REPLACED: &str = "replaced";
 pub const STILL_RUNNING: &str = "still_running";
 /// `true` if the recording was not finished: the program ended without it, or is still running.
 pub const UNFINISHED: &str = "unfinished";
-/// The process that this one was forked from while it was recording. The child's ops before this recording are in
-/// neither trace.
+/// The process that this one was forked from while the parent was recording. Neither of the two traces has the ops that
+/// the child ran before this recording.
 pub const FORKED_FROM: &str = "forked_from";
 /// The cost of recording one op, in nanoseconds.
 pub const OVERHEAD_NS: &str = "overhead_ns";
@@ -25,7 +25,7 @@ pub const OVERHEAD_NS: &str = "overhead_ns";
 pub const TRACING: &str = "tracing";
 /// The value of [`TRACING`] in the trace of a program that was built without the feature `enabled`.
 pub const COMPILED_OUT: &str = "compiled out";
-/// The error for which the output file of a session could not be written.
+/// The reason why the output file of a session could not be written.
 pub const WRITE_ERROR: &str = "write_error";
 /// The file that the trace of a session was written to, if another process had written the requested one.
 pub const WRITTEN_TO: &str = "written_to";
@@ -54,7 +54,7 @@ pub const CLOCK_DRIFT_PPB: &str = "clock.drift_ppb";
 pub const CLOCK_ERROR_NS: &str = "clock.error_ns";
 /// The method by which the clocks of merged traces were aligned.
 pub const MERGE_CLOCK: &str = "merge.clock";
-/// The steps that a trace was restricted to, and those that it had before.
+/// The steps that a trace was restricted to, and the steps that it had before.
 pub const SELECTED_STEPS: &str = "selected_steps";
 
 /// The first event of a trace of another profiler, in nanoseconds on the clock of its file.
@@ -65,7 +65,7 @@ pub const READ_EVENTS: &str = "read.events";
 pub const READ_TRUNCATED_AT: &str = "read.truncated_at";
 /// The damaged parts of a recording, as positions in its file: `4096-8192, 9000-9040`.
 pub const READ_DAMAGED: &str = "read.damaged";
-/// Ops in damaged parts of a recording, as far as they could be counted.
+/// Number of ops in damaged parts of a recording, if they could be counted.
 pub const READ_LOST_OPS: &str = "read.lost_ops";
 /// Prefix of the keys that count the events that a reader left out: the sort of event follows it, and the value is
 /// their number.

@@ -15,10 +15,10 @@ impl Session {
     /// Ends recording and writes the output. Returns the trace and the result of the write.
     pub(super) fn close(&mut self) -> (TraceStore, Result<(), TraceError>) {
         self.is_over = true;
-        // First, because a signal that arrives later must not write a recording that is being closed.
+        // This comes first, because a signal that arrives later must not write a recording that is being closed.
         drop(self.on_signal.take());
         if self.is_in_fork() {
-            // The writer's thread exists only in the parent.
+            // In a forked child: the writer's thread exists only in the parent.
             let _ = self.stream.take().map(std::mem::ManuallyDrop::new);
             let mut store = TraceStore::default();
             store.insert_metadata(keys::FORKED_FROM, self.pid.to_string());
@@ -137,7 +137,7 @@ pub(in crate::record) fn report_loss(error: &TraceError) {
     eprintln!("the recorded trace is lost: {error}");
 }
 
-/// The output is written even without a call of `finish`.
+/// The output is written even if `finish` is not called.
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.is_over {

@@ -14,7 +14,7 @@ use trace_core::__engine::clock::Clock;
 pub(super) struct Dumper {
     ring: Arc<Ring>,
     clock: Clock,
-    /// Older ops are left out.
+    /// Ops that ended earlier than this before the dump are left out.
     keep: Option<Duration>,
     /// The file for automatic dumps.
     path: Option<PathBuf>,

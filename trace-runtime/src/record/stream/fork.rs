@@ -15,14 +15,14 @@ pub(in crate::record) fn forked_from() -> Option<u32> {
     }
 }
 
-/// From now on, a forked child does not record for the session of its parent: the child has no thread that would write its
-/// ops, and shares the ring with its parent.
+/// From now on, a forked child does not record for the session of its parent: the child has no thread that would write
+/// its ops, and shares the ring with its parent.
 pub(in crate::record) fn watch_forks() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
         #[allow(unsafe_code)]
-        // SAFETY: the three functions are safe to call at any time. They take one lock, under which no user code runs, and
-        // the child only inherits locks that this thread holds.
+        // SAFETY: the three functions are safe to call at any time. They take one lock, under which no user code runs,
+        // and the child only inherits locks that this thread holds.
         unsafe {
             libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
         }
@@ -40,7 +40,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     if state::after_fork(state::ForkSide::Child) {
         #[allow(unsafe_code)]
-        // SAFETY: the call takes nothing and cannot fail.
+        // SAFETY: the call has no parameters and cannot fail.
         let parent = unsafe { libc::getppid() };
         FORKED_FROM.store(parent.unsigned_abs(), Ordering::Relaxed);
     }
@@ -80,11 +80,11 @@ mod tests {
     }
 
     #[test]
-    fn a_child_leaves_the_recording_of_its_parent_alone_and_can_make_its_own() {
+    fn a_child_does_not_change_the_recording_of_its_parent_and_can_make_its_own() {
         let path = std::env::temp_dir().join(format!("fork-{}.optrace", std::process::id()));
         let of_child = path.with_extension("child.optrace");
         let session = loop {
-            // Other tests of this program have sessions too.
+            // Other tests of this process may have a session.
             match Session::builder().stream_to(&path).start() {
                 Ok(session) => break session,
                 Err(error) => assert_eq!(error.kind(), SessionErrorKind::AlreadyRunning),

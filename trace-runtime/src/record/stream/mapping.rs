@@ -29,12 +29,12 @@ impl Mapping {
         Ok(Mapping { map })
     }
 
-    /// Lets the system fill in the pages of a part before they are written. It is faster there, and the thread that
-    /// records does not wait for it.
+    /// Lets the system provide the pages of a part before they are written. That is faster in one call, and the threads
+    /// that record do not wait for it.
     pub(super) fn populate(&self, from: usize, bytes: usize) {
         #[cfg(target_os = "linux")]
         {
-            // Old kernels do not have it: then the first write to a page fills it in.
+            // Old kernels do not have this call. Then each page is provided at its first write.
             let _ = self
                 .map
                 .advise_range(memmap2::Advice::PopulateWrite, from, bytes);
@@ -60,8 +60,8 @@ impl Region for Mapping {
     }
 }
 
-/// Allocates the blocks of a file on the disk. If the disk is full when a hole in a file is written to, the process ends
-/// with SIGBUS.
+/// Allocates the blocks of a file on the disk. Without this, the process would end with SIGBUS if it writes to a part
+/// that is not allocated while the disk is full.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 fn reserve(file: &File, bytes: usize) -> io::Result<()> {
     let len = i64::try_from(bytes).map_err(io::Error::other)?;
@@ -70,7 +70,7 @@ fn reserve(file: &File, bytes: usize) -> io::Result<()> {
     let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) };
     match error {
         0 => Ok(()),
-        // Some file systems do not have it.
+        // Some file systems do not support it.
         libc::EOPNOTSUPP | libc::EINVAL => write_zeros(file, bytes),
         error => Err(io::Error::from_raw_os_error(error)),
     }

@@ -45,9 +45,9 @@ use trace_core::__engine::storage::Storage;
 pub(super) const DEFAULT_RING: usize = 64 << 20;
 /// The time that the writer sleeps when there is little to do.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The time in which at most one dump of a slow op is made.
+/// The shortest time between two dumps of slow ops.
 const BETWEEN_DUMPS: Duration = Duration::from_secs(1);
-/// The most threads whose open ops are kept.
+/// The largest number of threads whose open ops are kept.
 const SLOTS: u64 = 256;
 
 /// The settings of a recording into a ring.
@@ -62,7 +62,7 @@ pub(super) struct StreamSettings {
 }
 
 impl StreamSettings {
-    /// True if a setting was made that only rings have.
+    /// True if a setting was made that only recordings into a ring have.
     pub(super) fn is_set(&self) -> bool {
         self.rotation.is_some() || self.triggers.needs_path().is_some()
     }
@@ -92,7 +92,7 @@ impl Stream {
             return Err(TraceError::new(TraceErrorKind::InvalidInput, message));
         }
         if settings.keep.is_none() && settings.triggers.needs_path().is_some() {
-            let message = "dumps are made of what `keep_last` has; set how much it keeps";
+            let message = "a dump has the ops that `keep_last` keeps; set how much that is";
             return Err(TraceError::new(TraceErrorKind::InvalidInput, message));
         }
         if settings.rotation.is_some() && (settings.path.is_none() || settings.keep.is_some()) {
@@ -113,7 +113,7 @@ impl Stream {
         let (partial, file) = create_beside(path).map_err(write_error)?;
         let started = Stream::create(settings, Some((&partial, file)), clock, base, metadata);
         if started.is_err() {
-            // The error of creating is the one to report, not that of cleaning up.
+            // The error of the creation is returned, not that of the cleanup.
             drop(fs::remove_file(&partial));
         }
         started.map_err(write_error)
@@ -234,7 +234,8 @@ impl Stream {
         }
     }
 
-    /// Writes everything to the tail and ends the writer. Rows that cannot be written stay in the ring, which is in the file.
+    /// Writes everything to the tail and ends the writer. Rows that cannot be written stay in the ring, which is in the
+    /// file.
     pub(super) fn finish(&mut self) -> Result<(), TraceError> {
         let Some(writer) = self.writer.take() else {
             return Ok(());
@@ -255,7 +256,8 @@ impl Stream {
                 .store(FINISHED, Ordering::Release);
             let ring_end = self.ring.file_header().tail_at();
             if tail.end() - ring_end < ring_end {
-                // Without its ring the file has half of its size or less. If the removal fails, the file is only larger than needed.
+                // Without its ring the file has half of its size or less. If the removal fails, the file is only larger
+                // than needed.
                 drop(self.remove_ring(tail.file(), tail.end()));
             }
         }
@@ -275,7 +277,8 @@ impl Stream {
         write_whole(path, |file| io::copy(&mut from, file).map(drop))
     }
 
-    /// Replaces the file by one without a ring. The ring itself cannot be cut off: a thread may still write to it.
+    /// Replaces the file by one without a ring. The ring cannot be cut off in place, because a thread may still write
+    /// to it.
     fn remove_ring(&self, file: &File, end: u64) -> io::Result<()> {
         let header = self.ring.file_header();
         let tail_at = header.tail_at();
@@ -320,7 +323,7 @@ impl Stream {
     }
 }
 
-/// Without a call of `finish`, the file stays as it is: it is complete.
+/// A session that is dropped completes its file too.
 impl Drop for Stream {
     fn drop(&mut self) {
         drop(self.finish());
@@ -388,8 +391,8 @@ impl Writer {
     }
 }
 
-/// Checks the path of a new recording. The unfinished recording of a process that is gone is renamed: a program that is
-/// started again after a crash must not destroy its last recording.
+/// Checks the path of a new recording. The unfinished recording of a process that has ended is renamed, because a
+/// program that is started again after a crash must not destroy its last recording.
 fn put_aside(path: &Path) -> Result<(), TraceError> {
     let Ok(existing) = fs::metadata(path) else {
         return Ok(());
@@ -399,7 +402,7 @@ fn put_aside(path: &Path) -> Result<(), TraceError> {
         return Err(TraceError::new(TraceErrorKind::Write, message).in_file(path));
     }
     let Ok(mut file) = File::open(path) else {
-        // It can be replaced without being read.
+        // A file that cannot be read can still be replaced.
         return Ok(());
     };
     let mut bytes = Vec::with_capacity(HEADER_BYTES);

@@ -1,7 +1,7 @@
 //! Writes the output of a session when SIGINT or SIGTERM arrives, and then lets the signal have its usual effect.
 //!
-//! The handler writes one byte to a pipe. A thread reads it, writes the file, sets the action that was there before, and
-//! sends the signal again. So the handler makes only system calls that POSIX allows there.
+//! The handler only writes one byte to a pipe, because POSIX allows few calls there. A thread reads the byte, writes
+//! the file, restores the action that was set before, and sends the signal again.
 
 use std::io::{self, Read as _};
 use std::os::fd::IntoRawFd as _;
@@ -12,9 +12,9 @@ const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 /// The byte that ends the thread.
 const STOP: u8 = 0;
 
-/// The end of the pipe that the handler writes to. It is made once and stays open.
+/// The end of the pipe that the handler writes to. It is made once and never closed.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
-/// The process whose session is to be written; 0 for none. A forked child has another number.
+/// The process whose session is written on a signal; 0 for none. A forked child has another number.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// The file is being written for this signal, or has been. It is written once: the handler that was there before may
 /// call this one.
@@ -33,7 +33,7 @@ pub(in crate::record) struct OnSignal {
 }
 
 impl OnSignal {
-    /// Calls `write` on a separate thread when SIGINT or SIGTERM arrives. Signals that are ignored stay so.
+    /// Calls `write` on a separate thread when SIGINT or SIGTERM arrives. Signals that are ignored are still ignored.
     pub(in crate::record) fn install(write: impl Fn() + Send + 'static) -> io::Result<OnSignal> {
         let (mut reader, writer) = io::pipe()?;
         let thread = std::thread::Builder::new()
@@ -78,13 +78,14 @@ impl Drop for OnSignal {
         for (slot, signal) in SIGNALS.into_iter().enumerate() {
             let is_own =
                 action_of(signal).is_ok_and(|action| action.sa_sigaction == handler_address());
-            // If another handler was installed after this one, it may call this one, which therefore stays and passes signals on.
+            // If another handler was installed after this one, it may call this one. So this one stays installed and
+            // passes signals on.
             if let (true, Some(before)) = (is_own, before(slot)) {
                 let _ = set_action(signal, before);
             }
         }
         write_byte(PIPE.load(Ordering::Acquire), STOP);
-        // A file that is being written for a signal is written to its end.
+        // If the file is being written for a signal, wait until it is complete.
         drop(self.thread.take().map(JoinHandle::join));
     }
 }
@@ -99,11 +100,11 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     if is_first && write_byte(PIPE.load(Ordering::Acquire), byte) {
         return;
     }
-    // The second one does not wait for the file.
+    // A second signal does not wait for the file.
     pass_on(signal, slot, info, context);
 }
 
-/// Has the effect that the signal would have without this handler.
+/// Does what the signal would do without this handler.
 #[allow(unsafe_code)]
 fn pass_on(
     signal: libc::c_int,
@@ -113,7 +114,7 @@ fn pass_on(
 ) {
     let before = before(slot);
     let takes_info = before.is_some_and(|action| action.sa_flags & libc::SA_SIGINFO != 0);
-    // A handler that calls this one again would never end.
+    // If the other handler calls this one again, calling it once more would never end.
     let is_again = IS_PASSED_ON[slot].swap(true, Ordering::AcqRel);
     match before
         .filter(|_| !is_again)
@@ -176,7 +177,7 @@ fn default_action() -> libc::sigaction {
 fn own_action() -> libc::sigaction {
     let mut action = default_action();
     action.sa_sigaction = handler_address();
-    // On the alternative stack if the thread has one, as Go and sanitizers ask for.
+    // On the alternative stack if the thread has one, which Go and the sanitizers require.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     action
 }
@@ -205,7 +206,7 @@ fn set_action(signal: libc::c_int, action: &libc::sigaction) -> io::Result<()> {
     Err(io::Error::last_os_error())
 }
 
-/// True if it was written. The pipe is never full: each signal writes once until its byte was read.
+/// True if the byte was written. The pipe is never full: a signal does not write again before its byte has been read.
 #[allow(unsafe_code)]
 fn write_byte(pipe: libc::c_int, byte: u8) -> bool {
     // SAFETY: the pointer is to one byte that lives during the call. A closed descriptor is an error.
@@ -214,7 +215,7 @@ fn write_byte(pipe: libc::c_int, byte: u8) -> bool {
 
 #[allow(unsafe_code)]
 fn process_id() -> libc::c_int {
-    // SAFETY: the call takes nothing and cannot fail.
+    // SAFETY: the call has no parameters and cannot fail.
     unsafe { libc::getpid() }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Once, Weak};
 /// The flight recorder of the session that runs.
 static ACTIVE: Mutex<Weak<Dumper>> = Mutex::new(Weak::new());
 
-/// Dumps to the file of `dumper` when a thread panics, until it is dropped.
+/// Dumps to the file of `dumper` when a thread panics, until `dumper` is dropped.
 pub(super) fn dump_on_panic(dumper: &Arc<Dumper>) {
     static INSTALLED: Once = Once::new();
     if let Ok(mut active) = ACTIVE.lock() {
@@ -17,7 +17,7 @@ pub(super) fn dump_on_panic(dumper: &Arc<Dumper>) {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             before(info);
-            // A panic while another one is dumped, or inside a dump, is not dumped again.
+            // No dump for a panic inside a dump, or while another one is dumped.
             if let Ok(active) = ACTIVE.try_lock()
                 && let Some(dumper) = active.upgrade()
             {

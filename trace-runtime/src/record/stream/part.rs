@@ -14,9 +14,9 @@ use std::sync::atomic::Ordering;
 /// The limits at which a recording is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::record) struct Rotation {
-    /// When a file has more bytes, a new one begins.
+    /// A new file begins when the current one has more bytes.
     pub(in crate::record) max_bytes: u64,
-    /// The oldest file is removed when there are more.
+    /// When there are more files, the oldest is removed.
     pub(in crate::record) max_files: usize,
 }
 
@@ -93,13 +93,13 @@ impl Parts {
         })
     }
 
-    /// Marks the open part as complete, and removes the oldest ones.
+    /// Marks the open part as complete, and removes the oldest parts.
     pub(super) fn close(&mut self, ring: &Ring) -> io::Result<()> {
         let Some(part) = self.open.take() else {
             return Ok(());
         };
         let mut words = ring.file_header().without_ring().words(FINISHED, part.end);
-        // Counts are those of the whole recording, and are in its main file.
+        // The counts of the whole recording are in its main file.
         words[live::NOW] = ring.live(live::NOW).load(Ordering::Relaxed);
         part.file.write_all_at(&header_bytes(&words), 0)?;
         self.closed.push_back((part.path, part.rows));
@@ -107,7 +107,7 @@ impl Parts {
             && let Some((path, rows)) = self.closed.pop_front()
         {
             ring.live(live::REPLACED).fetch_add(rows, Ordering::Relaxed);
-            // It may be gone already.
+            // It may have been removed already.
             drop(fs::remove_file(path));
         }
         Ok(())

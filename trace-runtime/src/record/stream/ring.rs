@@ -15,7 +15,7 @@ use trace_core::__engine::block::{Block, Region, header};
 use trace_core::__engine::chunk::{BlockCopy, Chunk, copy_block};
 use trace_core::__engine::storage::{Storage, TableEntry};
 
-/// The action when all blocks have rows.
+/// What happens when all blocks have rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WhenFull {
     /// Ops are dropped until the tail has been written.
@@ -24,8 +24,8 @@ pub(super) enum WhenFull {
     ReplaceOldest,
 }
 
-/// Blocks of a mapping: free, being written by a thread, or sealed. A thread takes a block only when its last one is full; the
-/// lock is held for a few instructions.
+/// Blocks of a mapping: free, being written by a thread, or sealed. A thread takes a block only when its last one is
+/// full; the lock is held for a few instructions.
 #[derive(Debug)]
 pub(super) struct Ring {
     mapping: Arc<Mapping>,
@@ -39,21 +39,21 @@ pub(super) struct Ring {
     tables: Mutex<TableStream>,
     /// The thread that writes the tail.
     writer: OnceLock<Thread>,
-    /// The session is over: nothing is recorded any more.
+    /// True once the session is over: nothing more is recorded.
     is_closed: AtomicBool,
 }
 
 #[derive(Debug)]
 struct BlockLists {
-    /// The block on top was freed last: its pages are in the cache.
+    /// The block on top was freed last, so its pages are probably in the cache.
     free: Vec<u32>,
     /// In the order in which they were sealed.
     sealed: VecDeque<u32>,
-    /// Slots for the open ops of threads.
+    /// Unused slots; a thread writes its open ops to a slot.
     free_slots: Vec<u32>,
 }
 
-/// Blocks that rows do not take, so that new tables find room.
+/// Number of blocks that are reserved for tables, so that new tables find room.
 const FOR_TABLES: usize = 2;
 
 impl Ring {
@@ -129,7 +129,7 @@ impl Ring {
         (self.file_header.slots * self.file_header.slot_bytes) as usize
     }
 
-    /// Wakes this thread when half of the ring waits for it.
+    /// Sets the thread that writes sealed blocks. It is woken when a quarter of the blocks are sealed.
     pub(super) fn set_writer(&self, thread: Thread) {
         let _ = self.writer.set(thread);
     }
@@ -147,7 +147,7 @@ impl Ring {
         }
     }
 
-    /// Records nothing from now on.
+    /// Stops recording into the ring.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
@@ -182,7 +182,8 @@ impl Ring {
         let mut state = self.lock();
         for &place in places {
             if let Some(block) = self.block(place) {
-                // Otherwise a reader of the file would take the rows for those of a chunk that is not in the tail.
+                // Without this, a reader of the file would assume that the rows belong to a chunk that is not in the
+                // tail.
                 block.header()[header::SEQUENCE].store(0, Ordering::Release);
             }
             state.free.push(place);
@@ -190,7 +191,7 @@ impl Ring {
         self.free.store(state.free.len(), Ordering::Relaxed);
     }
 
-    /// A free block for tables; it may be one of those that rows may not take.
+    /// A free block for tables. It may be one of the blocks that are reserved for tables.
     pub(super) fn take_for_tables(&self) -> Option<u32> {
         self.take(0)
     }
@@ -270,7 +271,7 @@ impl Storage for Ring {
         state.sealed.push_back(chunk.place());
         let waiting = state.sealed.len();
         drop(state);
-        // Once: the writer takes all of them.
+        // Only at this number, not above it: the writer takes all sealed blocks, so waking it once is enough.
         if waiting == self.blocks() as usize / 4
             && let Some(writer) = self.writer.get()
         {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-/// Requests so far. A handler may do nothing but count.
+/// Requests so far. The handler only counts them, because few calls are allowed in a handler.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The handler that was there before, or 0.
@@ -13,8 +13,8 @@ pub(super) fn requests() -> u32 {
     REQUESTS.load(Ordering::Relaxed)
 }
 
-/// Counts SIGUSR1 from now on. The handler that was there before runs too. It stays for the life of the process: it
-/// may be part of a chain.
+/// Counts SIGUSR1 from now on. The handler that was there before runs too. The handler stays installed until the
+/// process ends, because another handler may call it.
 #[allow(unsafe_code)]
 pub(super) fn install() -> io::Result<()> {
     if IS_INSTALLED.swap(true, Ordering::AcqRel) {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use trace_core::__engine::block::{TABLES, header};
 use trace_core::__engine::chunk::{Row, is_unchanged};
 
-/// The limits, and the rows that have been checked. Recording threads do no work for it.
+/// The limits, and which rows have been checked. The threads that record do no work for this.
 #[derive(Debug, Default)]
 pub(super) struct SlowOps {
     /// By name, in ticks.
     limits: HashMap<String, u64>,
-    /// The same by the number of a string.
+    /// The limits by the number of the string that is the name.
     by_string: HashMap<u32, u64>,
     by_signature: HashMap<u32, u64>,
     tables_seen: usize,
@@ -88,7 +88,7 @@ impl SlowOps {
             return false;
         }
         self.seen[place as usize] = (sequence, len);
-        // The rows refer to nothing newer than this.
+        // Read after the number of rows, so the tables contain everything that these rows refer to.
         self.learn(ring);
         let is_slow = block.rows()[..len.min(block.rows().len())][from..]
             .iter()

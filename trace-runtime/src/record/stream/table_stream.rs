@@ -16,7 +16,7 @@ pub(super) struct TableStream {
     position: u64,
     /// All words, for copies of the recording.
     history: Option<Vec<u64>>,
-    /// The words are in the ring too, for readers of its file.
+    /// True if the words are in the ring too, for readers of its file.
     is_in_ring: bool,
 }
 
@@ -85,7 +85,7 @@ impl TableStream {
         let Some(block) = ring.block(place) else {
             return false;
         };
-        // Before the block begins: a reader finds the position as soon as it finds the block.
+        // Set before the block begins: a reader that finds the block must find its position.
         block.header()[STREAM_POSITION].store(self.position, Ordering::Relaxed);
         begin_block(&block, ring.sequence(), TABLES);
         self.blocks.push_back(TableBlock {
@@ -108,7 +108,8 @@ impl TableStream {
         }
     }
 
-    /// Marks all words up to the position `up_to` as written to the tail, and frees the blocks that are full and written.
+    /// Marks all words up to the position `up_to` as written to the tail, and frees the blocks that are full and
+    /// written.
     pub(super) fn written(&mut self, up_to: u64, ring: &Ring) {
         for block in &mut self.blocks {
             let written = up_to.saturating_sub(block.position);

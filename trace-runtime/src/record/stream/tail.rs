@@ -57,8 +57,8 @@ impl Tail {
         } else {
             Vec::new()
         };
-        // Tables are written after the sealed chunks were taken, so that they have everything that the rows refer to,
-        // and before the rows, so that any prefix of the file can be read.
+        // Tables are written after the sealed chunks were taken, so that they contain everything that the rows refer
+        // to. They are written before the rows, so that any prefix of the file can be read.
         let has_tables = self.write_tables(ring);
         let mut done = 0;
         while done < sealed.len() {
@@ -74,7 +74,7 @@ impl Tail {
                 done += 1;
             }
             if !self.write(rows, ring) {
-                // They stay in the ring, and new ops are dropped and counted when it is full.
+                // The chunks stay in the ring. When it is full, new ops are dropped and counted.
                 ring.return_sealed(&sealed[from..]);
                 return false;
             }
@@ -83,7 +83,7 @@ impl Tail {
         has_tables || !sealed.is_empty()
     }
 
-    /// Writes everything that is in the ring. False if that failed: it is still in the ring then.
+    /// Writes everything that is in the ring. If that fails, returns false and the content stays in the ring.
     pub(super) fn write_rest(&mut self, ring: &Ring) -> bool {
         let chunks = ring.chunks();
         self.write_tables(ring);

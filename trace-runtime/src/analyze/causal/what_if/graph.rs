@@ -10,10 +10,10 @@ use super::replay::Replay;
 use crate::model::TraceView;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// If all parts of a meeting begin within this time, the trace does not have the waits: each part was recorded from the
+/// If all parts of a meeting begin within this time, their waits were not recorded: each part was recorded from the
 /// moment when the last rank arrived.
 const TOGETHER_NS: u64 = 20_000;
-/// Work that overlaps the start of other work by at most this share of the shorter one came before it.
+/// Work that overlaps the start of other work by at most this share of the shorter one still counts as before it.
 const OVERLAP: f64 = 0.1;
 
 impl<T: TraceView + ?Sized> CausalModel<'_, T> {
@@ -78,8 +78,8 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         (replay.with_unknown_waits(together), !unconnected.is_empty())
     }
 
-    /// Lanes of ranks that have a separate lane for communication, and nothing in the trace that connects their
-    /// lanes, by rank.
+    /// By rank: the lanes of ranks that have a separate lane for communication and whose lanes are not connected by
+    /// anything in the trace.
     fn unconnected_lanes(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut lanes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (number, lane) in (0..).zip(&self.lanes.all) {
@@ -111,7 +111,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         lanes
     }
 
-    /// Work on one lane of a rank came after what had ended on the others.
+    /// Adds edges by which work on one lane of a rank comes after the work that had ended on its other lanes.
     fn observed_order(&self, lanes: &[u32], together: &BTreeSet<u32>, found: &mut Found) {
         for &lane in lanes {
             let mut last = None;
@@ -144,7 +144,7 @@ fn last_end(pieces: &[Piece], (start, end): (i64, i64)) -> Option<i64> {
     Some(last.end.min(start))
 }
 
-/// Edges of a meeting whose parts begin when their ranks arrive.
+/// Adds the edges of a meeting whose parts begin when their ranks arrive.
 fn meet(class: MeetingClass, root: Option<u32>, parts: &[Part], latest: i64, found: &mut Found) {
     let root = parts.iter().find(|part| Some(part.call) == root);
     let mut depends = |part: &Part, on: &Part, at: i64| {

@@ -10,7 +10,7 @@ use crate::model::json_struct::json_struct;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// The most columns. In a longer loop, several steps share a column.
+/// The largest number of columns. In a longer loop, several steps share a column.
 const MOST_COLUMNS: usize = 512;
 
 /// Work of each rank in each step, as a multiple of the mean over ranks in that step. Communication does not count.
@@ -21,10 +21,10 @@ const MOST_COLUMNS: usize = 512;
 pub struct Heatmap {
     /// The ranks, one row each.
     pub ranks: Vec<u32>,
-    /// The number of the first step of each column: one column for each step, or for several of a loop with more than
-    /// 512 steps. Empty if the trace has no steps, which is one column then.
+    /// The number of the first step of each column. In a loop with more than 512 steps, several steps share a column.
+    /// Empty if the trace has no steps: there is one column then.
     pub steps: Vec<u64>,
-    /// By rank, then by step; 0 if a rank did nothing.
+    /// The values, by rank and then by column; 0 if a rank did nothing in it.
     pub cells: Vec<Vec<f64>>,
 }
 
@@ -161,7 +161,7 @@ impl Heatmap {
         )
     }
 
-    /// The same as a picture: a cell for each rank and step, red above the mean and blue below it.
+    /// The heatmap as a picture: a cell for each rank and step, red above the mean and blue below it.
     pub fn to_svg(&self) -> String {
         let (width, height, left, top) = (16, 16, 70, 40);
         let columns = self.cells.first().map_or(0, Vec::len);

@@ -22,9 +22,9 @@ use scenario::Factors;
 
 /// A job that can be replayed with other durations. Made once by [`CausalModel::what_if`], for any number of scenarios.
 ///
-/// The replay keeps what depends on what, the order of work on each thread and stream, and the recorded time between
-/// ops. Waiting is not kept: it follows from the new times. It does not know what the program would do differently:
-/// another schedule, another split of the work, or work that is not in the trace.
+/// The replay keeps the dependencies, the order of work on each thread and stream, and the recorded time between ops.
+/// Waiting is computed from the new times. The replay does not know what the program would do differently: another
+/// schedule, another split of the work, or work that is not in the trace.
 ///
 /// ```
 /// use trace_runtime::analyze::{CausalModel, Scenario};
@@ -55,10 +55,10 @@ pub struct WhatIf<'m, T: ?Sized> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct JobTime {
-    /// The time of all steps together; from the first start to the last end if the trace has no steps.
+    /// The time of all steps together, in nanoseconds; from the first start to the last end if the trace has no steps.
     pub total_ns: u64,
-    /// The number and time of each step: from the end of the one before it, or from its first start if that is later,
-    /// until its last end on any rank.
+    /// The number of each step and its time in nanoseconds. A step lasts until its last end on any rank. It begins at
+    /// the end of the step before it, or at its own first start if that is later.
     pub steps: Vec<(u64, u64)>,
 }
 
@@ -74,7 +74,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         let mut notes: Vec<String> = self.meetings.notes().collect();
         if observed {
             notes.push(
-                "nothing in the trace connects the rows of a rank: their order is taken as it was observed"
+                "nothing in the trace connects the rows of a rank: their observed order is assumed"
                     .to_owned(),
             );
         }

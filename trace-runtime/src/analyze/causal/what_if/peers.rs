@@ -36,7 +36,7 @@ pub(super) struct Peers {
     /// By group: an entry of it.
     pub(super) example: Vec<u32>,
     groups: usize,
-    /// The entries by group, and within a group by their work. Made when a median is asked for.
+    /// The entries by group, and within a group by their work. Computed at the first request for a median.
     by_work: OnceCell<Vec<u32>>,
 }
 
@@ -158,8 +158,8 @@ impl Peers {
     }
 }
 
-/// For each entry the position of its step, and the numbers of the steps in the order in which they began. Both are empty
-/// if the trace has no steps.
+/// For each entry the position of its step, and the numbers of the steps in the order in which they began. Both are
+/// empty if the trace has no steps.
 pub(super) fn numbered_steps<T: TraceView + ?Sized>(trace: &T) -> (Vec<u32>, Vec<u64>) {
     let steps = trace.steps();
     let mut first: HashMap<u64, i64> = HashMap::new();

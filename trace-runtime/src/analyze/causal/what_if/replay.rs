@@ -1,11 +1,11 @@
 //! Replays the causal model with other durations: when would each piece of work begin and end?
 //!
-//! A lane goes through its pieces in order. Work takes its new duration. Time between pieces is kept, except for
-//! waiting, which ends when what it waits for arrives. Edges are of two sorts:
+//! A lane walks through its pieces in order. Work takes its new duration. Time between pieces is kept, except for
+//! waiting, which ends when the awaited work or rank arrives. Edges are of two sorts:
 //!
 //! - At a *meeting* of ranks a lane continues when it and the others have arrived.
-//! - Other edges end the gap before them (a stream that waits for a launch): the lane continues when both it and the edge
-//!   have arrived, plus the delay that was recorded after the later of the two.
+//! - Other edges end the gap before them (a stream that waits for a launch): the lane continues when both it and the
+//!   edge have arrived, plus the delay that was recorded after the later of the two.
 //!
 //! With the recorded durations every time is the recorded one, to the nanosecond.
 
@@ -33,7 +33,7 @@ pub(super) struct Replay<'m> {
     /// Moment, kind and edge, sorted.
     events: Vec<(i64, u8, u32)>,
     first_start: i64,
-    /// Entries whose waits are not known: their ranks may have arrived at any time before.
+    /// Entries whose waits are not known: their ranks may have arrived at any earlier time.
     unknown_waits: BTreeSet<u32>,
 }
 
@@ -50,7 +50,7 @@ struct LaneState {
     /// The recorded moment up to which the lane has been walked, and that moment in the replay.
     at: i64,
     new: i64,
-    /// True if it has been waiting since then.
+    /// True if the lane has waited since that moment.
     waits: bool,
 }
 
@@ -87,13 +87,14 @@ impl<'m> Replay<'m> {
         }
     }
 
-    /// The same, if the waits of some entries are not known.
+    /// Sets the entries whose waits are not known.
     pub(super) fn with_unknown_waits(mut self, entries: BTreeSet<u32>) -> Replay<'m> {
         self.unknown_waits = entries;
         self
     }
 
-    /// Walks everything. `ran` gets the node, start and end of each stretch of work, and the start of each wait.
+    /// Walks all lanes. `ran` is called with the node, start and end of each stretch of work, and with the start of
+    /// each wait.
     pub(super) fn run(&self, durations: &impl Durations, ran: &mut impl FnMut(u32, i64, i64)) {
         let start = LaneState {
             piece: 0,
@@ -122,7 +123,7 @@ impl<'m> Replay<'m> {
                     walk.meet(lane, at, value);
                     continue;
                 }
-                // If something else arrives without a delay, the lane continued at once.
+                // If another edge of the moment has no delay, the lane continued at once.
                 let passes = moment[arriving..passing]
                     .binary_search_by_key(&(lane, false), sort)
                     .is_ok();
@@ -206,14 +207,15 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Walks the pieces that began before `until`, as far as `until`. Time after the last of them stays open.
+    /// Walks the pieces that began before `until`, as far as `until`. The time after the last of them is not walked
+    /// yet.
     fn advance(&mut self, lane: u32, until: i64) {
         let mut state = self.lanes[lane as usize];
         while let Some(&piece) = self.pieces(lane).get(state.piece) {
             if piece.start >= until {
                 break;
             }
-            // Code that runs between the ops of a step counts as time between pieces.
+            // Code between the ops of a step counts as time between pieces.
             let is_op = piece.node != NONE;
             if !piece.is_work() && self.replay.unknown_waits.contains(&piece.node) {
                 if piece.end > until {
@@ -263,8 +265,8 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
         later(state.new, gap, self.durations.gap(next))
     }
 
-    /// An edge that left its own lane at `left` arrives on the lane at `at`. True if that changes the time at which the lane
-    /// continues.
+    /// An edge that left its own lane at `left` arrives on the lane at `at`. True if that changes the time at which the
+    /// lane continues.
     fn arrive(&mut self, lane: u32, at: i64, left: i64, value: i64) -> bool {
         self.advance(lane, at);
         let state = &mut self.lanes[lane as usize];
@@ -277,8 +279,8 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
         changed
     }
 
-    /// The lane is at a meeting at `at`, and another rank would arrive at `value`. True if that changes the time at which the
-    /// lane continues.
+    /// The lane is at a meeting at `at`, and another rank would arrive at `value`. True if that changes the time at
+    /// which the lane continues.
     fn meet(&mut self, lane: u32, at: i64, value: i64) -> bool {
         self.advance(lane, at);
         let is_point = self.pieces(lane).is_empty();
@@ -297,7 +299,7 @@ impl<D: Durations, F: FnMut(u32, i64, i64)> Walk<'_, '_, D, F> {
     }
 }
 
-/// A moment after another one by a recorded time, times a factor.
+/// The moment that is a recorded time, multiplied by a factor, after `from`.
 fn later(from: i64, ns: i64, factor: f64) -> i64 {
     let ns = if factor == 1.0 {
         ns

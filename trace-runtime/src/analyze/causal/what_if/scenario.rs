@@ -7,7 +7,7 @@ use super::slowdown::stage_of;
 use crate::model::TraceView;
 use std::collections::HashMap;
 
-/// Durations that a replay replaces. Changes apply in the order in which they were added, and multiply.
+/// Durations that a replay replaces. Changes apply in the order in which they were added, and their factors multiply.
 ///
 /// Names of ops may have `*` for any text. A scenario without changes is the recorded job.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -48,7 +48,7 @@ impl Scenario {
         self.with(Change::Scale(Which::Rank(rank), factor))
     }
 
-    /// Moving data takes no time. Ranks still wait for what others send.
+    /// Moving data takes no time. Ranks still wait until the other ranks send.
     #[must_use]
     pub fn without_communication(self) -> Scenario {
         self.with(Change::Scale(Which::Communication, 0.0))
@@ -110,7 +110,7 @@ impl Scenario {
                 }
                 Change::Usual(which, usual) => {
                     let selected = job.selected(which);
-                    // A rank is compared with the others; everything else with all.
+                    // A rank is compared with the other ranks; ops and stages are compared with all calls.
                     let others =
                         |entry: usize| !matches!(which, Which::Rank(_)) || !selected(entry);
                     factors.usual(&job.peers, *usual, &selected, &others);
@@ -236,8 +236,8 @@ impl Factors {
         }
     }
 
-    /// Sets the work of `selected` entries to the usual work of their peers for which `counts` is true. An entry without
-    /// such peers stays as it is.
+    /// Sets the work of `selected` entries to the usual work of their peers for which `counts` is true. An entry
+    /// without such peers keeps its time.
     pub(super) fn usual(
         &mut self,
         peers: &Peers,

@@ -1,4 +1,5 @@
-//! Slowdown: the time of a job compared with a job in which every call takes the usual time of its peers, and the causes.
+//! Slowdown: the time of a job compared with a job in which every call takes the usual time of its peers, and the
+//! causes.
 
 use super::peers::Usual;
 use super::scenario::{Except, Factors, Which};
@@ -8,9 +9,9 @@ use crate::model::json_struct::json_struct;
 use crate::model::wire::metadata::{STAGE, of_rank};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of ops and ranks that are replayed: those with the most work above the usual.
+/// Number of ops and of ranks that are replayed: those whose work is furthest above the usual.
 const MOST_PARTS: usize = 16;
-/// The same for jobs with more than a million entries, where a replay takes a tenth of a second and more.
+/// The number for jobs with more than a million entries, because a replay of these takes a tenth of a second or more.
 const MOST_PARTS_OF_LONG_JOBS: usize = 4;
 const LONG_JOB: usize = 1_000_000;
 /// A slowdown below this is noise.
@@ -24,17 +25,17 @@ const NOTICEABLE: f64 = 1.02;
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Slowdown {
-    /// S: the time of the job over its ideal time. 1 is a job without stragglers.
+    /// The time of the job divided by its ideal time, known as S. A job without stragglers has 1.
     pub slowdown: f64,
     /// The time of the job as it was.
     pub recorded: JobTime,
     /// The time of the ideal job.
     pub ideal: JobTime,
-    /// By op type, most slowdown first; the largest only.
+    /// By op type, the largest slowdown first. Only the largest are listed.
     pub ops: Vec<SlowdownPart>,
-    /// By rank, most slowdown first; the largest only.
+    /// By rank, the largest slowdown first. Only the largest are listed.
     pub ranks: Vec<SlowdownPart>,
-    /// By pipeline stage, most slowdown first; empty if the trace does not name the stage of each rank.
+    /// By pipeline stage, the largest slowdown first. Empty if the trace does not name the stage of each rank.
     pub stages: Vec<SlowdownPart>,
     /// The cause in one line.
     pub cause: String,
@@ -51,12 +52,12 @@ json_struct!(Slowdown {
 pub struct SlowdownPart {
     /// The op, the rank or the stage.
     pub name: String,
-    /// The slowdown if only this part took its recorded time and all others the usual one.
+    /// The slowdown of the job if only this part took its recorded time, and all other parts the usual time.
     pub slowdown: f64,
-    /// The time that the job would save if only this part took the usual time; below 0 if it would lose some. A rank
-    /// is compared with the other ranks, an op and a stage with all calls.
+    /// The time that the job would save if only this part took the usual time; below 0 if the job would take longer. A
+    /// rank is compared with the other ranks, an op or a stage with all calls.
     pub cost_ns: i64,
-    /// That time as a share of all that the ideal job saves.
+    /// `cost_ns` as a share of the time that the ideal job saves.
     pub explained: f64,
 }
 
@@ -148,7 +149,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
         excess
     }
 
-    /// Ops by the time above the usual one, most first.
+    /// The ops, sorted by their time above the usual time, most first.
     fn excess_ops(&self, excess: &Excess) -> Vec<String> {
         let mut by_op: BTreeMap<&str, f64> = BTreeMap::new();
         for (&entry, excess) in self.peers.example.iter().zip(&excess.of_groups) {
@@ -159,7 +160,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
         self.largest(ops.collect())
     }
 
-    /// Ranks by the time above the usual one, most first.
+    /// The ranks, sorted by their time above the usual time, most first.
     fn excess_ranks(&self, excess: &Excess) -> Vec<u32> {
         let ranks = self.peers.ranks.iter().zip(&excess.of_ranks);
         let ranks: Vec<(u32, f64)> = ranks
@@ -182,7 +183,7 @@ impl<T: TraceView + ?Sized> WhatIf<'_, T> {
     }
 }
 
-/// Work above the usual one.
+/// The work in excess of the usual work.
 struct Excess {
     /// By group of peers: the sum over the calls that took longer.
     of_groups: Vec<f64>,
@@ -204,8 +205,8 @@ fn ratio(actual: u64, ideal: u64) -> f64 {
     }
 }
 
-/// The cause in one line: one rank if that explains the slowdown as well as its whole stage does, else the stage, else
-/// the op.
+/// The cause in one line: a rank, if it explains the slowdown as well as its whole stage does; otherwise the stage;
+/// otherwise the op.
 fn cause(found: &Slowdown) -> String {
     if found.slowdown < NOTICEABLE {
         return format!(

@@ -8,12 +8,12 @@ use crate::model::ticks::TickScale;
 use crate::model::{TraceError, TraceStore};
 
 impl Follower {
-    /// The ops of the recording, in the order in which they were first seen.
+    /// The ops of the recording, in the order in which they were first read.
     pub fn ops(&self) -> Vec<LiveOp> {
         self.totals.at(self.now(), &self.open, self.scale())
     }
 
-    /// The threads that are in ops now, with these ops. Other threads are not listed.
+    /// The threads that are inside an op now, with their open ops. Other threads are not listed.
     pub fn open_threads(&self) -> Vec<OpenThread> {
         let (now, scale) = (self.now(), self.scale());
         let op = |row: Row| {
@@ -44,7 +44,7 @@ impl Follower {
     /// ops than are kept.
     ///
     /// # Errors
-    /// Only a damaged recording gives one.
+    /// The recording is damaged.
     pub fn recent(&self) -> Result<TraceStore, TraceError> {
         let mut signatures = self.recent.signatures();
         for (_, row) in self.open.iter().flat_map(|(_, rows)| rows) {
@@ -70,8 +70,8 @@ impl Follower {
         self.header.pid
     }
 
-    /// Nanoseconds from the start of the recording to the latest time that its process wrote to the file; it writes the time
-    /// every 10 ms.
+    /// Nanoseconds from the start of the recording to the latest time that its process wrote to the file; it writes the
+    /// time every 10 ms.
     pub fn elapsed_ns(&self) -> u64 {
         u64::try_from(self.scale().ns(self.now())).unwrap_or(0)
     }

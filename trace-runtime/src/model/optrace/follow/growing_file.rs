@@ -59,7 +59,7 @@ impl GrowingFile {
         Ok(&self.ahead[from..to])
     }
 
-    /// Drops the bytes that were read ahead: they may have been incomplete.
+    /// Drops the bytes that were read ahead, because they may have changed since.
     pub(super) fn forget(&mut self) {
         self.ahead.clear();
     }

@@ -67,7 +67,8 @@ pub struct Follower {
     main: TailReader,
     /// The file of a split recording that is being read, with its number.
     part: Option<(u64, TailReader)>,
-    /// By file number of a split recording, the position at which reading begins in files that existed before.
+    /// For the files of a split recording that existed when following began: the position from which rows are read, by
+    /// file number.
     part_rows_from: HashMap<u64, u64>,
     ring: RingReader,
     tables: Restored,
@@ -88,7 +89,7 @@ pub struct Follower {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FollowState {
-    /// There is more to read now: this many bytes.
+    /// More can be read now: this many bytes.
     Behind(u64),
     /// Everything so far has been read. The recording continues, or its process has ended without finishing it.
     UpToDate,
@@ -104,7 +105,7 @@ pub struct OpenOp {
     pub operation: String,
     /// The shapes of its inputs.
     pub input_shapes: Vec<Vec<usize>>,
-    /// For how long it has been running.
+    /// The time since the op began, in nanoseconds.
     pub duration_ns: u64,
 }
 
@@ -130,7 +131,7 @@ impl Follower {
         Follower::of(path).map_err(|error| error.in_file(path))
     }
 
-    /// Follows a recording from now on. Ops that ended before, and are not in its ring any more, are skipped, so that a large
+    /// Follows a recording from now on. Ops that have ended and are no longer in its ring are skipped, so that a large
     /// file need not be read as a whole.
     ///
     /// # Errors
@@ -210,8 +211,8 @@ impl Follower {
     fn read_new(&mut self) -> Result<FollowState, TraceError> {
         self.live = read_live(self.main.file())?;
         let is_finished = self.live[live::STATE] == FINISHED;
-        // Rows that disappear from the ring after it was read are in the tail. So the ring is read first, and is used only
-        // if the tail is then read to its end.
+        // Rows that disappear from the ring after it was read are in the tail. So the ring is read first, and its rows
+        // are used only if the tail is then read to its end.
         let (ring, open) = if is_finished || self.behind() >= BUDGET as u64 {
             Default::default()
         } else {
@@ -328,7 +329,7 @@ impl Follower {
             self.add_tables(*position, words);
         }
         for (sequence, chunk) in &new.chunks {
-            // A chunk that is also in the tail was counted there.
+            // A chunk that is also in the tail was counted when the tail was read.
             if !self.ring.is_in_tail(chunk.log, *sequence) {
                 self.add_rows(chunk.log, &chunk.rows, &chunk.extras);
             }

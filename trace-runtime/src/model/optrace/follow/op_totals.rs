@@ -28,17 +28,17 @@ pub struct LiveOp {
     pub open: u64,
 }
 
-/// Totals by the number of an op. Those of open executions are not in them.
+/// Totals by the number of an op, without open executions.
 #[derive(Debug, Default)]
 pub(super) struct OpTotals {
     ops: Vec<LiveOp>,
     numbers: HashMap<String, u32>,
     threads: HashMap<u32, Thread>,
-    /// Time of the ops inside of async ops that have not ended, by the number of the task.
+    /// Time of the ops inside async ops that have not ended, by the number of the task.
     tasks: HashMap<u32, Inside>,
 }
 
-/// The ops of a thread that have not ended and inside which others have, by step.
+/// The open ops of a thread in which other ops have ended, by step.
 #[derive(Debug, Default)]
 struct Thread {
     open: BTreeMap<u32, Inside>,
@@ -53,9 +53,9 @@ struct Inside {
     totals: BTreeMap<u32, u64>,
 }
 
-/// Async ops whose end was not recorded are forgotten when there are more.
+/// The most async ops that are kept. If there are more, those whose end was not recorded are dropped.
 const MOST_TASKS: usize = 1 << 16;
-/// Levels of open ops; ops deeper than that are not subtracted from the ones around them.
+/// The most levels of open ops. The time of deeper ops is not subtracted from the ops around them.
 const MOST_LEVELS: usize = 1 << 12;
 
 impl OpTotals {
@@ -119,7 +119,7 @@ impl OpTotals {
                 }
                 self.tasks.entry(parent).or_default().add(inside);
             }
-            // An op of another thread keeps running meanwhile.
+            // The parent is on another thread and runs at the same time, so its time is not reduced.
             Some(OpRef::OnThread { .. }) => {}
             None if row.parent == NO_PARENT => {}
             None => thread.add(row.parent, inside),
@@ -157,7 +157,7 @@ impl OpTotals {
                 add_to(&mut known.self_ns, own);
                 let is_outermost = rows[..depth].iter().all(|(around, _)| around != op);
                 if is_outermost {
-                    // Executions inside it that have ended are part of it.
+                    // Executions that ended inside an open one are part of its time.
                     let steps = rows[depth..].iter().map(|(_, row)| row.step);
                     let nested = self.threads.get(log).map_or(0, |thread| {
                         steps
@@ -176,7 +176,7 @@ impl Thread {
     /// Removes and returns the times inside the op with this step, which has ended.
     fn take(&mut self, step: u32) -> Inside {
         let own = self.open.remove(&step).unwrap_or_default();
-        // Ops that began after it have ended too, and were not recorded.
+        // Ops that began after it have ended too, but their rows were not recorded.
         while self
             .open
             .last_key_value()
@@ -207,12 +207,12 @@ impl Inside {
     }
 }
 
-/// Times in a damaged file may be anything.
+/// Adds without overflow: the times in a damaged file may be anything.
 fn add_to(sum: &mut u64, ns: u64) {
     *sum = sum.saturating_add(ns);
 }
 
-/// Both ends are rounded, as in a trace.
+/// The time between two moments. Both are rounded to nanoseconds first, as in a trace.
 fn ns_between(scale: TickScale, start: u64, end: u64) -> u64 {
     let ns = scale.ns(end).saturating_sub(scale.ns(start));
     u64::try_from(ns).unwrap_or(0)

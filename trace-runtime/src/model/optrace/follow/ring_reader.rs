@@ -40,7 +40,7 @@ pub(super) struct NewRows {
     /// The number of rows before them in the chunk.
     from: usize,
     pub(super) rows: Vec<PackedRow>,
-    /// All extras of the chunk, if one of the rows has one.
+    /// All extras of the chunk; empty if none of `rows` has an extra.
     pub(super) extras: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ impl RingReader {
                 }
             }
         }
-        // After the rows: an entry is published before the first row that needs it.
+        // Tables are read after the rows, because an entry is published before the first row that refers to it.
         for position in tables {
             let mut bytes = vec![0; BLOCK_BYTES];
             let block = file.read_at(position, &mut bytes)?.first_chunk();
@@ -103,7 +103,8 @@ impl RingReader {
         let rows = words_of_rows.as_chunks::<3>().0.to_vec();
         let mut extras = Vec::new();
         if rows.iter().any(|row| Row::unpack(*row).extra) {
-            // Those that are published now: the extra of a row is published before the row.
+            // The extras that are published now. They include those of the rows, because an extra is published before
+            // its row.
             let mut bytes = vec![0; TRAILER_AT - EXTRAS_AT];
             let mut count = [0; 8];
             let count_at = position + 8 * header::EXTRA_WORDS as u64;
@@ -112,7 +113,7 @@ impl RingReader {
             let count = count.first().map_or(0, |count| *count);
             extras.truncate(usize::try_from(count).unwrap_or(0));
         }
-        // Last: it changes before anything else if the block is used for another chunk.
+        // The trailer is read last: if the block is used for another chunk, it changes before anything else.
         let mut bytes = [0; 8];
         let trailer = words_of(file.read_at(position + TRAILER_AT as u64, &mut bytes)?);
         let is_whole = trailer == [sequence] && rows.len() == len - from;
@@ -139,7 +140,7 @@ impl RingReader {
         for (sequence, rows) in &new.chunks {
             self.read.insert(*sequence, rows.from + rows.rows.len());
         }
-        // A chunk that is not in the ring any more was replaced: if it is in the tail, that was read after the ring.
+        // A chunk that is no longer in the ring was replaced. If it is in the tail, the tail was read after the ring.
         let kept = new.seen.iter();
         self.read = kept
             .filter_map(|sequence| Some((*sequence, *self.read.get(sequence)?)))

@@ -5,7 +5,8 @@ use crate::model::optrace::tail_record::{RECORD_HEADER_BYTES, RecordContent, Rec
 use std::fs::File;
 use std::io;
 
-/// Skipping a record takes a system call, which costs as much as reading this many bytes.
+/// The payload of a record is read instead of skipped if it is smaller: skipping takes a system call, which costs as
+/// much as reading this many bytes.
 const PASSING: usize = 512;
 
 #[derive(Debug)]
@@ -45,8 +46,8 @@ impl TailReader {
         &mut self.file
     }
 
-    /// Passes the new records to `visit`, until about `budget` bytes are read. Rows that are skipped are passed without their
-    /// payload. True if there are no more records.
+    /// Passes the new records to `visit`, until about `budget` bytes are read. Rows that are skipped are passed without
+    /// their payload. True if there are no more records.
     ///
     /// The writer has published records up to `tail_end`. A later record counts if it is complete.
     pub(super) fn read(
@@ -55,12 +56,12 @@ impl TailReader {
         budget: &mut usize,
         mut visit: impl FnMut(RecordContent, Option<&[u8]>),
     ) -> io::Result<bool> {
-        // The bytes at the end of what was read ahead may have been written since.
+        // The bytes read ahead at the end of the file may have been written since.
         self.file.forget();
         while *budget > 0 {
             let header = match self.header()? {
                 Next::Record(header) => header,
-                // Only up to the published end: after it, a record may be half written.
+                // A fault only before the published end: after it, a record may be half written.
                 Next::Damaged if self.position < tail_end => {
                     // The next record begins at a multiple of eight.
                     self.position += 8;
@@ -103,7 +104,7 @@ impl TailReader {
         } else {
             self.file.look(self.position, RECORD_HEADER_BYTES)?
         };
-        // The published end has no checksum, so the end of the file decides.
+        // The published end has no checksum. If the file is shorter, its own end is used.
         let Some(bytes) = bytes.first_chunk() else {
             return Ok(Next::End);
         };
