@@ -12,10 +12,11 @@ fn profiled(iterations: usize) -> String {
     let steps = iterations / 1000;
     for step in 0..steps {
         let ts = step * 100_000;
-        text += &format!(
+        let more = format!(
             "{{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#{step}\", \"pid\": 1, \"tid\": 1, \
              \"ts\": {ts}, \"dur\": 99000}},\n"
         );
+        text += &more;
     }
     for number in 0..iterations {
         let ts = number * 100;
@@ -29,7 +30,7 @@ fn profiled(iterations: usize) -> String {
         };
         text += &op("aten::linear", ts, 90);
         text += &op("aten::addmm", ts + 5, 70);
-        text += &format!(
+        let more = format!(
             "{{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, \"tid\": 1, \"ts\": {}, \
              \"dur\": 10, \"args\": {{\"cbid\": 211, \"correlation\": {number}}}}},\n\
              {{\"ph\": \"s\", \"id\": {number}, \"pid\": 1, \"tid\": 1, \"ts\": {0}, \"cat\": \"ac2g\", \"name\": \"ac2g\"}},\n\
@@ -42,6 +43,7 @@ fn profiled(iterations: usize) -> String {
             ts + 10,
             ts + 110,
         );
+        text += &more;
     }
     text + "{\"ph\": \"i\", \"name\": \"Record Window End\", \"ts\": 0}]}"
 }

@@ -56,7 +56,7 @@ pub(super) fn mark(lanes: &mut [Vec<Piece>], waits: &[Wait]) {
         }
         if !of_all.is_empty() {
             rewrite(&mut lanes[lane], |pieces, push| {
-                mark_all(pieces, waits, of_all, push)
+                mark_all(pieces, waits, of_all, push);
             });
         }
     }
