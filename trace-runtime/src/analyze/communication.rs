@@ -1,7 +1,7 @@
 //! Recognises ops that communicate between devices or ranks.
 
+use crate::model::hash::FastMap;
 use crate::model::{EntryView, OpKind};
-use std::collections::HashMap;
 
 /// Parts of the names of communication ops, in lower case.
 const NAME_PARTS: [&str; 12] = [
@@ -22,7 +22,7 @@ const NAME_PARTS: [&str; 12] = [
 /// Decides which entries are communication, once for each signature and each name.
 #[derive(Debug, Default)]
 pub(crate) struct CommunicationRule<'a> {
-    by_name: HashMap<&'a str, bool>,
+    by_name: FastMap<&'a str, bool>,
     by_signature: Vec<Option<bool>>,
 }
 

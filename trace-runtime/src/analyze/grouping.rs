@@ -2,8 +2,8 @@
 
 use super::forest::NONE;
 use super::nesting::{Nesting, active_us};
+use crate::model::hash::FastMap;
 use crate::model::{EntryView, TraceView};
-use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Numbers the distinct keys of entries from 0, in the order of their first use.
@@ -13,7 +13,7 @@ use std::hash::Hash;
 #[derive(Debug)]
 pub(crate) struct Grouping<K> {
     keys: Vec<K>,
-    ids: HashMap<K, u32>,
+    ids: FastMap<K, u32>,
     by_signature: Vec<u32>,
 }
 
@@ -24,7 +24,7 @@ impl<K: Copy + Eq + Hash> Grouping<K> {
     pub(crate) fn new() -> Self {
         Grouping {
             keys: Vec::new(),
-            ids: HashMap::new(),
+            ids: FastMap::default(),
             by_signature: Vec::new(),
         }
     }

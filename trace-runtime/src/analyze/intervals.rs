@@ -104,9 +104,12 @@ impl FromIterator<(i64, i64)> for Intervals {
             }
             touches
         });
+        // A list that grew has up to half of its memory to spare, and sets stay for the whole analysis.
+        all.shrink_to_fit();
         Intervals(all)
     }
 }
+
 /// Adds to a sum of times, without overflow.
 pub(crate) fn add_ns(sum: &mut u64, ns: u64) {
     *sum = sum.saturating_add(ns);

@@ -2,8 +2,8 @@
 
 use super::flops::{OpClass, flops_of, output_elements};
 use super::op_category::OpCategory;
+use crate::model::hash::FastMap;
 use crate::model::{EntryView, TensorView};
-use std::collections::HashMap;
 
 /// Torch ops that return a view of their input, only allocate, or leave the work to an op inside.
 const MOVE_NOTHING: &str = "alias as_strided as_strided_ broadcast_tensors broadcast_to chunk \
@@ -126,7 +126,7 @@ impl Work {
 /// Computes the work once for each signature, if the storage numbers them, and examines each name once.
 #[derive(Default)]
 pub(crate) struct Works<'a> {
-    names: HashMap<&'a str, Names>,
+    names: FastMap<&'a str, Names>,
     by_signature: Vec<Option<Work>>,
 }
 

@@ -93,10 +93,10 @@ pub(crate) fn compact_steps<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
     let steps = StepsByRank::of(trace);
     let mut cursors = Cursors::new(&steps);
     let mut at = |rank: Option<u32>, ns: i64| cursors.at(rank, ns).map_or(NONE, |step| step as u32);
-    let launched = launch_times(trace);
+    let mut launched = LaunchTimes::of(trace);
     let mut found: Vec<u32> = Vec::with_capacity(trace.entry_count());
     for (index, view) in trace.views().enumerate() {
-        let step = match launched.get(index).copied().flatten() {
+        let step = match launched.at(index) {
             Some(call_start) => at(view.rank(), call_start),
             None => match launching_op(trace, index, &view) {
                 Some(op) => found[op],
@@ -116,12 +116,12 @@ pub(crate) fn device_ends<T: TraceView + ?Sized>(trace: &T) -> Vec<i64> {
         return ends;
     }
     let steps = StepsByRank::of(trace);
-    let launched = launch_times(trace);
+    let mut launched = LaunchTimes::of(trace);
     for (index, view) in trace.views().enumerate() {
         let Some(end) = view.end_ns().filter(|_| is_accelerator(&view)) else {
             continue;
         };
-        let began = launched.get(index).copied().flatten().or_else(|| {
+        let began = launched.at(index).or_else(|| {
             let op = launching_op(trace, index, &view);
             op.map_or(view.start_ns(), |op| trace.view(op).start_ns())
         });
@@ -132,21 +132,40 @@ pub(crate) fn device_ends<T: TraceView + ?Sized>(trace: &T) -> Vec<i64> {
     ends
 }
 
-/// By entry, the start of the runtime call that launched it; empty if no launch is known.
-fn launch_times<T: TraceView + ?Sized>(trace: &T) -> Vec<Option<i64>> {
-    let starts: Vec<i64> = trace.runtime_calls().map(|call| call.start_ns).collect();
-    let mut times = Vec::new();
-    for launch in trace.launches() {
-        if let Some(index) = trace.index_of_step(launch.step)
-            && let Some(&start) = starts.get(launch.call)
-        {
-            if times.is_empty() {
-                times = vec![None; trace.entry_count()];
-            }
-            times[index] = Some(start);
+/// The start of the runtime call that launched each entry. Entries are asked for in order, so nothing is kept per entry.
+struct LaunchTimes {
+    /// Entry and call, by entry.
+    launches: std::iter::Peekable<std::vec::IntoIter<(u32, u32)>>,
+    /// By call.
+    starts: Vec<i64>,
+}
+
+impl LaunchTimes {
+    fn of<T: TraceView + ?Sized>(trace: &T) -> LaunchTimes {
+        let starts: Vec<i64> = trace.runtime_calls().map(|call| call.start_ns).collect();
+        let known = trace.launches().filter(|launch| launch.call < starts.len());
+        let mut launches: Vec<(u32, u32)> = known
+            .filter_map(|launch| {
+                let index = trace.index_of_step(launch.step)?;
+                Some((index as u32, launch.call as u32))
+            })
+            .collect();
+        launches.sort_by_key(|launch| launch.0);
+        LaunchTimes {
+            launches: launches.into_iter().peekable(),
+            starts,
         }
     }
-    times
+
+    /// The start of the call that launched the entry at `index`, if it is known. If there are several, of the last one
+    /// in the trace. `index` grows from call to call.
+    fn at(&mut self, index: usize) -> Option<i64> {
+        let mut start = None;
+        while let Some((entry, call)) = self.launches.next_if(|next| next.0 as usize <= index) {
+            start = (entry as usize == index).then(|| self.starts[call as usize]);
+        }
+        start
+    }
 }
 
 /// The op that launched work on a device.
@@ -166,7 +185,7 @@ fn launching_op<T: TraceView + ?Sized>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RecordedExecutionTrace;
+    use crate::model::{Launch, NewEntry, RecordedExecutionTrace, RuntimeCall, TraceStoreBuilder};
 
     #[test]
     fn a_cursor_finds_the_steps_that_a_search_finds() {
@@ -191,5 +210,26 @@ mod tests {
             assert_eq!(cursors.at(Some(1), at), steps.at(Some(1), at), "{at}");
             assert_eq!(cursors.at(None, at), None);
         }
+    }
+
+    #[test]
+    fn of_several_launches_of_an_entry_the_last_one_counts() {
+        let mut builder = TraceStoreBuilder::new();
+        let host = builder.thread(Some(1), None, None);
+        for start in 0..4 {
+            builder
+                .push(&NewEntry::new("gemm", host, start, 1))
+                .unwrap();
+        }
+        for start_ns in [10, 20, 30] {
+            builder.push_call(host, &RuntimeCall::new("launch", start_ns, 1));
+        }
+        for (step, call) in [(3, 0), (1, 2), (3, 1), (1, 7)] {
+            builder.push_launch(Launch::new(step, call));
+        }
+        let mut launched = LaunchTimes::of(&builder.finish());
+        // An entry that is not asked for is passed over.
+        let starts = [0, 1, 3].map(|index| launched.at(index));
+        assert_eq!(starts, [None, Some(30), Some(20)]);
     }
 }

@@ -62,6 +62,8 @@ pub(super) fn build(
     places.find_mesh();
     let base = finish_rows(&mut rows, &memory);
     let steps = Steps::find(&rows, &ops, &places);
+    // Before the rows are sorted, because the flows are not needed if there are correlations.
+    let arrows = uncorrelated.then(|| Arrows::new(flows));
     sort_rows(&mut rows);
     memory.sort_by_key(|event| event.at);
 
@@ -101,7 +103,7 @@ pub(super) fn build(
         for_communication,
         open: vec![Vec::new(); places.lanes().len()],
         launches: HashMap::default(),
-        arrows: uncorrelated.then(|| Arrows::new(flows)),
+        arrows,
         handoffs: (!handoffs.is_empty()).then(|| Arrows::new(handoffs)),
         total_ns: 0,
         rank: header.rank,

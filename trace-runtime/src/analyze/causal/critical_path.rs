@@ -3,13 +3,14 @@
 use super::CausalModel;
 use super::lane::{LaneKind, Lanes, sync_span};
 use super::longest_chain::Link;
+use super::node_names::{NO_NAME, NodeNames};
 use super::piece::Node;
 use super::wait::WaitFor;
 use crate::analyze::device_time::is_accelerator;
 use crate::analyze::intervals::{SaturatingSum as _, add_ns};
 use crate::model::TraceView;
+use crate::model::hash::FastMap;
 use crate::model::json_struct::json_struct;
-use std::collections::HashMap;
 
 /// The name for the time in which a thread runs no op.
 const OUTSIDE: &str = "outside of ops";
@@ -125,10 +126,20 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             span_ns: self.last_end.abs_diff(self.first_start),
             ..CriticalPath::default()
         };
-        let mut ops: HashMap<(&str, Option<&str>), (usize, u64)> = HashMap::new();
-        for link in &self.path {
-            let (name, device) = (self.name(link.node), self.device_of(link.node, link.lane));
-            let name = if name.is_empty() { OUTSIDE } else { name };
+        let mut names = NodeNames::default();
+        let mut ops: FastMap<(u32, Option<&str>), (usize, u64)> = FastMap::default();
+        let mut crossed: FastMap<Gap, (u64, usize)> = FastMap::default();
+        let mut before: Option<Link> = None;
+        for link in self.path_links() {
+            if let Some(before) = before.replace(link) {
+                self.gap(&before, &link, |gap, ns| {
+                    let sum = crossed.entry(gap).or_default();
+                    add_ns(&mut sum.0, ns);
+                    sum.1 += 1;
+                });
+            }
+            let name = names.number(self, link.node);
+            let device = self.device_of(link.node, link.lane);
             let ns = link.length();
             add_ns(&mut path.length_ns, ns);
             let part = if device.is_some() {
@@ -144,7 +155,10 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
         path.ops = ops
             .into_iter()
             .map(|((name, device), (pieces, ns))| CriticalOp {
-                operation: name.to_owned(),
+                operation: match name {
+                    NO_NAME => OUTSIDE.to_owned(),
+                    name => names.names()[name as usize].to_owned(),
+                },
                 device: device.map(str::to_owned),
                 pieces,
                 path_ns: ns,
@@ -155,14 +169,6 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             let longest = b.path_ns.cmp(&a.path_ns);
             longest.then_with(|| (&a.operation, &a.device).cmp(&(&b.operation, &b.device)))
         });
-        let mut crossed: HashMap<Gap, (u64, usize)> = HashMap::new();
-        for pair in self.path.windows(2) {
-            self.gap(&pair[0], &pair[1], |gap, ns| {
-                let sum = crossed.entry(gap).or_default();
-                add_ns(&mut sum.0, ns);
-                sum.1 += 1;
-            });
-        }
         path.crossed = crossed
             .into_iter()
             .map(|(gap, (ns, count))| Crossed {
@@ -178,13 +184,14 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
 
     /// The pieces of the critical path in the order of time. A path may have as many as the trace has entries.
     pub fn critical_steps(&self) -> impl Iterator<Item = PathStep> {
-        let before = std::iter::once(None).chain(self.path.iter().map(Some));
-        before.zip(&self.path).map(|(before, link)| {
+        let mut last: Option<Link> = None;
+        self.path_links().map(move |link| {
+            let before = last.replace(link);
             let (name, device) = (self.name(link.node), self.device_of(link.node, link.lane));
             let mut gap_ns = 0;
             let mut longest: Option<(u64, Gap)> = None;
             if let Some(before) = before {
-                self.gap(before, link, |gap, ns| {
+                self.gap(&before, &link, |gap, ns| {
                     add_ns(&mut gap_ns, ns);
                     if longest.is_none_or(|(known, _)| ns > known) {
                         longest = Some((ns, gap));
@@ -215,12 +222,15 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     /// order of time. [`critical_steps`](Self::critical_steps) names the pieces too.
     #[cfg(feature = "html")]
     pub(crate) fn critical_entries(&self) -> impl Iterator<Item = (usize, i64, u64)> {
-        self.path
-            .iter()
+        self.path_links()
             .filter_map(|link| match Node::of(link.node, self.trace.entry_count()) {
                 Node::Entry(index) => Some((index, link.start, link.length())),
                 _ => None,
             })
+    }
+
+    fn path_links(&self) -> impl Iterator<Item = Link> {
+        self.path.links(&self.pieces)
     }
 
     /// The name of a node; empty for time outside ops.

@@ -40,7 +40,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     pub(crate) fn dependencies(&self) -> Dependencies {
         let count = self.trace.entry_count();
         let mut position = vec![0u32; count];
-        for (at, &entry) in (0..).zip(&self.order) {
+        for (at, entry) in (0..).zip(self.order.iter()) {
             position[entry as usize] = at;
         }
         let mut found = Dependencies {
@@ -57,7 +57,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
         // Entries of each lane with their starts, in order.
         let mut rows: Vec<Vec<(i64, u32)>> = vec![Vec::new(); self.lanes.all.len()];
         let mut without_start: HashMap<(Option<u32>, Option<u64>), u32> = HashMap::new();
-        for &entry in &self.order {
+        for entry in self.order.iter() {
             let index = entry as usize;
             let view = self.trace.view(index);
             let above = parent_index(self.trace, index, &view);

@@ -173,7 +173,7 @@ impl<T: TraceView + ?Sized> CausalModel<'_, T> {
     /// The causes for each device, with the times at which it was idle.
     pub(crate) fn idle(&self) -> Vec<(DeviceIdle, IdleTimes)> {
         let mut devices: BTreeMap<(Option<u32>, &str), Device> = BTreeMap::new();
-        for &entry in &self.order {
+        for entry in self.order.iter() {
             let view = self.trace.view(entry as usize);
             let Some(device) = view.device_id().filter(|_| is_accelerator(&view)) else {
                 continue;

@@ -121,7 +121,10 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         let model = self.model;
         self.times = Some(Default::default());
         self.own.clone_from(&known.lanes);
-        let causes = self.causes(&known.gaps);
+        for &(start, end, entry) in &known.gaps {
+            self.divide(start, end, entry);
+        }
+        let causes = self.causes();
         let mut times = self.times.take().unwrap_or_default();
         // The first work may be late too, although the device's span begins with it.
         if let Some((start, entry)) = known.first
@@ -134,12 +137,15 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
             let Some(works) = model.work.lane(lane) else {
                 continue;
             };
+            self.own = vec![lane];
             let mut stream = Device::default();
             for work in &works.works {
                 stream.add(work.start, work.end, work.entry);
+                for (start, end, entry) in stream.gaps.drain(..) {
+                    self.divide(start, end, entry);
+                }
             }
-            self.own = vec![lane];
-            let causes = self.causes(&stream.gaps);
+            let causes = self.causes();
             streams.push(StreamIdle {
                 stream: model.lanes.all[lane as usize].plain_label(),
                 span_ns: stream.span_ns(),
@@ -172,10 +178,8 @@ impl<'m, 'a, T: TraceView + ?Sized> Causes<'m, 'a, T> {
         (idle, times)
     }
 
-    fn causes(&mut self, gaps: &[(i64, i64, u32)]) -> Vec<IdleCause> {
-        for &(start, end, entry) in gaps {
-            self.divide(start, end, entry);
-        }
+    /// The causes of the gaps that were divided since the last call.
+    fn causes(&mut self) -> Vec<IdleCause> {
         let mut causes: Vec<IdleCause> = IdleClass::ALL
             .into_iter()
             .zip(std::mem::take(&mut self.sums))

@@ -235,6 +235,18 @@ impl<'a> Lanes<'a> {
             .filter(|&lane| lane != NONE)
     }
 
+    /// The number of entries of each lane. Lists with an item per entry reserve their memory: while they grow, the list
+    /// and its copy are in memory, and the holes that are left are as large as the list.
+    pub(super) fn entry_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.all.len()];
+        for &lane in &self.of_entry {
+            if let Some(count) = counts.get_mut(lane as usize) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
     /// The lane of a thread.
     pub(super) fn of_thread(&self, rank: Option<u32>, thread: Option<u64>) -> Option<u32> {
         let lane = self.by_thread.get(&(rank, thread)).copied()?;

@@ -5,8 +5,9 @@ use super::lane::LaneKind;
 use crate::analyze::forest::NONE;
 use crate::analyze::intervals::add_ns;
 use crate::model::TraceView;
+use crate::model::hash::FastSet;
 use crate::model::json_struct::json_struct;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 /// Figures of the launches of one device. Only work whose runtime call is known counts.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -128,7 +129,7 @@ struct Sum {
     summary: LaunchSummary,
     delays: Vec<u64>,
     queued: usize,
-    calls: HashSet<u32>,
+    calls: FastSet<u32>,
 }
 
 impl Sum {

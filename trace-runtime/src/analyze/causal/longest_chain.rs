@@ -23,9 +23,44 @@ impl Link {
     }
 }
 
-/// The links of the longest chain, in the order of time. If several chains are equally long, the one that was found
-/// first is returned.
-pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -> Vec<Link> {
+/// The longest chain: the lanes that it follows, in the order of time. A list of its links could be as large as the
+/// list of all pieces.
+#[derive(Debug, Default)]
+pub(super) struct Path {
+    stretches: Vec<Stretch>,
+}
+
+/// A part of a chain on one lane.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    lane: u32,
+    start: i64,
+    end: i64,
+}
+
+impl Path {
+    /// The links of the chain, in the order of time. The pieces are those that it was found in.
+    pub(super) fn links(&self, pieces: &[Vec<Piece>]) -> impl Iterator<Item = Link> {
+        self.stretches.iter().flat_map(move |stretch| {
+            let Stretch { lane, start, end } = *stretch;
+            let pieces = pieces.get(lane as usize).map_or(&[][..], Vec::as_slice);
+            let first = pieces.partition_point(|piece| piece.end <= start);
+            let works = pieces[first..]
+                .iter()
+                .take_while(move |piece| piece.start < end)
+                .filter(|piece| piece.is_work());
+            works.map(move |piece| Link {
+                start: piece.start.max(start),
+                end: piece.end.min(end),
+                node: piece.node,
+                lane,
+            })
+        })
+    }
+}
+
+/// The longest chain. If several chains are equally long, the one that was found first is returned.
+pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -> Path {
     let mut walk = Walk {
         pieces,
         lanes: vec![LaneState::default(); lanes as usize],
@@ -38,7 +73,7 @@ pub(super) fn longest_chain(pieces: &[Vec<Piece>], lanes: u32, edges: &[Edge]) -
             best = (lane.0, lane.1.chain(lane.0, i64::MAX));
         }
     }
-    walk.links(best.1)
+    walk.path(best.1)
 }
 
 /// The longest chain that reaches a lane at a moment. It consists of the work of the lane since the start of its
@@ -62,8 +97,7 @@ impl Default for Chain {
     }
 }
 
-/// The arrival of a longer chain from another lane. Links are made only for the longest chain, from its segments: a
-/// list of links for every chain would take as much memory as the pieces.
+/// The arrival of a longer chain from another lane.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     start: i64,
@@ -195,33 +229,20 @@ impl Walk<'_> {
         }
     }
 
-    /// The work of a chain, in the order of time.
-    fn links(&self, mut chain: Chain) -> Vec<Link> {
-        let mut links = Vec::new();
+    /// The lanes of a chain, in the order of time.
+    fn path(&self, mut chain: Chain) -> Path {
+        let mut stretches = Vec::new();
         while chain.lane != NONE {
             let segment = self.segments.get(chain.segment as usize);
-            let start = segment.map_or(i64::MIN, |segment| segment.start);
-            let pieces = self.pieces.get(chain.lane as usize);
-            let pieces = pieces.map_or(&[][..], Vec::as_slice);
-            let last = pieces.partition_point(|piece| piece.start < chain.until);
-            for piece in pieces[..last]
-                .iter()
-                .rev()
-                .take_while(|piece| piece.end > start)
-            {
-                if piece.is_work() {
-                    links.push(Link {
-                        start: piece.start.max(start),
-                        end: piece.end.min(chain.until),
-                        node: piece.node,
-                        lane: chain.lane,
-                    });
-                }
-            }
+            stretches.push(Stretch {
+                lane: chain.lane,
+                start: segment.map_or(i64::MIN, |segment| segment.start),
+                end: chain.until,
+            });
             chain = segment.map_or_else(Chain::default, |segment| segment.before);
         }
-        links.reverse();
-        links.shrink_to_fit();
-        links
+        stretches.reverse();
+        stretches.shrink_to_fit();
+        Path { stretches }
     }
 }

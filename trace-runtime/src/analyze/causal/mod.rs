@@ -60,14 +60,14 @@ pub use what_if::{Heatmap, JobTime, Scenario, Slowdown, SlowdownPart, Usual, Wha
 use super::forest::NONE;
 use super::own_time::TaskTimes;
 use crate::model::TraceView;
-use call::Calls;
+use crate::model::hash::FastMap;
+use call::{CallFacts, Calls};
 use edge::{Edge, Found};
 use lane::Lanes;
-use longest_chain::Link;
+use longest_chain::Path;
 pub(in crate::analyze) use meeting::{MeetingClass, Meetings};
-use piece::Piece;
+use piece::{Order, Piece};
 use rank::RankWait;
-use std::collections::HashMap;
 use sync::{StreamWait, Syncs};
 use wait::{Wait, WaitFor};
 use work::{DeviceWork, Work};
@@ -108,11 +108,11 @@ pub struct CausalModel<'a, T: ?Sized> {
     meetings: Meetings,
     rank_waits: Vec<RankWait>,
     work: DeviceWork,
-    calls: Calls<'a>,
+    calls: CallFacts<'a>,
     tasks: TaskTimes,
-    stream_waits: HashMap<u32, StreamWait>,
-    order: Vec<u32>,
-    path: Vec<Link>,
+    stream_waits: FastMap<u32, StreamWait>,
+    order: Order,
+    path: Path,
     first_start: i64,
     last_end: i64,
     missing: Vec<String>,
@@ -123,7 +123,7 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
     pub fn new(trace: &'a T) -> Self {
         let lanes = Lanes::of(trace);
         let calls = Calls::of(trace, &lanes);
-        let order = piece::order(trace);
+        let order = Order::of(trace);
         let work = DeviceWork::of(trace, &lanes, &calls.all, &order);
         let tasks = TaskTimes::of(trace);
         let mut pieces = piece::pieces(trace, &lanes, &order, &tasks);
@@ -136,24 +136,26 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             work: &work,
             calls: &calls,
             streams: sync::streams_by_rank(&lanes),
-            stream_waits: HashMap::new(),
+            stream_waits: FastMap::default(),
             unnamed_events: 0,
             found: &mut found,
         };
         syncs.find(trace);
         let (stream_waits, unnamed_events) = (syncs.stream_waits, syncs.unnamed_events);
+        let calls = calls.facts();
         thread::handoffs(trace, &lanes, &mut found);
         thread::backward(trace, &lanes, &pieces, &mut found);
         let meetings = Meetings::of(trace);
         let (rank_edges, edge_lanes) = (found.edges.len(), found.lanes);
         let rank_waits = rank::meetings(trace, &lanes, &meetings, &mut found);
         wait::mark(&mut pieces, &found.waits);
-        piece::fill_steps(&mut pieces, &lanes, trace.steps(), calls.synchronise());
+        piece::fill_steps(&mut pieces, &lanes, trace.steps(), calls.synchronise);
         for lane in &mut pieces {
             lane.shrink_to_fit();
         }
         let path = longest_chain::longest_chain(&pieces, found.lanes, &found.edges);
         found.edges.truncate(rank_edges);
+        found.edges.shrink_to_fit();
         let (first_start, last_end) = span(trace, &pieces);
         let mut model = CausalModel {
             trace,
@@ -197,18 +199,18 @@ impl<'a, T: TraceView + ?Sized> CausalModel<'a, T> {
             .all()
             .filter(|(_, work)| work.launch.is_none())
             .count();
-        if self.calls.all.is_empty() {
+        if self.calls.none {
             missing.push(
                 "the trace has no runtime calls: launch delays and waits for devices are not known"
                     .to_owned(),
             );
-        } else if !self.calls.synchronise() {
+        } else if !self.calls.synchronise {
             missing.push(
                 "the trace has no synchronisation calls: waits of the host for devices are not known"
                     .to_owned(),
             );
         }
-        if !self.calls.synchronise() && !self.trace.steps().is_empty() {
+        if !self.calls.synchronise && !self.trace.steps().is_empty() {
             missing.push(
                 "while a device is busy, time of the host outside of ops does not count as work: it may be a wait"
                     .to_owned(),

@@ -4,7 +4,7 @@ use super::CausalModel;
 use super::piece::Node;
 use crate::analyze::forest::NONE;
 use crate::model::TraceView;
-use std::collections::HashMap;
+use crate::model::hash::FastMap;
 
 /// The number of the empty name, for time outside ops.
 pub(super) const NO_NAME: u32 = 0;
@@ -13,7 +13,7 @@ pub(super) const NO_NAME: u32 = 0;
 #[derive(Debug)]
 pub(super) struct NodeNames<'a> {
     names: Vec<&'a str>,
-    numbers: HashMap<&'a str, u32>,
+    numbers: FastMap<&'a str, u32>,
     /// The number of the name of each signature; [`NONE`] if it is not known yet.
     by_signature: Vec<u32>,
 }
@@ -22,7 +22,7 @@ impl Default for NodeNames<'_> {
     fn default() -> Self {
         NodeNames {
             names: vec![""],
-            numbers: HashMap::from([("", NO_NAME)]),
+            numbers: FastMap::from_iter([("", NO_NAME)]),
             by_signature: Vec::new(),
         }
     }

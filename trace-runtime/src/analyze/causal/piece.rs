@@ -5,6 +5,7 @@ use crate::analyze::forest::NONE;
 use crate::analyze::intervals::Intervals;
 use crate::analyze::own_time::TaskTimes;
 use crate::model::{TraceStep, TraceView};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// A period in which one op or call was the innermost on a lane.
@@ -51,11 +52,17 @@ impl Node {
 pub(super) fn pieces<T: TraceView + ?Sized>(
     trace: &T,
     lanes: &Lanes<'_>,
-    order: &[u32],
+    order: &Order,
     tasks: &TaskTimes,
 ) -> Vec<Vec<Piece>> {
+    let counts = lanes.entry_counts().into_iter().zip(&lanes.all);
+    // Work on a stream rarely overlaps; on a host thread, an op inside another one divides it.
+    let reserved = counts.map(|(count, lane)| match lane.kind {
+        LaneKind::Device => count,
+        LaneKind::Host | LaneKind::Task => 2 * count,
+    });
     let mut rows = Rows {
-        done: vec![Vec::new(); lanes.all.len()],
+        done: reserved.map(Vec::with_capacity).collect(),
         open: vec![Vec::new(); lanes.all.len()],
         at: vec![i64::MIN; lanes.all.len()],
     };
@@ -73,7 +80,7 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
             }
         }
     };
-    for &index in order {
+    for index in order.iter() {
         let view = trace.view(index as usize);
         let (Some(lane), Some(start)) = (lanes.of_entry(index as usize), view.start_ns()) else {
             continue;
@@ -94,17 +101,33 @@ pub(super) fn pieces<T: TraceView + ?Sized>(
     rows.done
 }
 
-/// The entries in the order of their starts. It differs from their own order only in traces that were built by hand.
-pub(super) fn order<T: TraceView + ?Sized>(trace: &T) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..trace.entry_count() as u32).collect();
-    let start = |index: &u32| {
-        let view = trace.view(*index as usize);
-        view.start_ns()
-    };
-    if !order.iter().map(start).is_sorted() {
-        order.sort_by_key(start);
+/// The entries in the order of their starts.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// It is their own order. The number of entries.
+    Own(u32),
+    /// Only in traces that were built by hand.
+    Listed(Vec<u32>),
+}
+
+impl Order {
+    pub(super) fn of<T: TraceView + ?Sized>(trace: &T) -> Order {
+        let entries = trace.entry_count() as u32;
+        if trace.views().map(|view| view.start_ns()).is_sorted() {
+            return Order::Own(entries);
+        }
+        let mut order: Vec<u32> = (0..entries).collect();
+        order.sort_by_key(|&index| trace.view(index as usize).start_ns());
+        Order::Listed(order)
     }
-    order
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        let (own, listed) = match self {
+            Order::Own(entries) => (0..*entries, &[][..]),
+            Order::Listed(order) => (0..0, order.as_slice()),
+        };
+        own.chain(listed.iter().copied())
+    }
 }
 
 struct Rows {
@@ -151,6 +174,36 @@ fn push_piece(done: &mut Vec<Piece>, start: i64, end: i64, node: u32) {
     }
 }
 
+/// Replaces the pieces of a lane. `walk` takes all of them from an iterator, and passes at least one piece to its
+/// second argument for each that it took. It is called twice: a second list of pieces would be as large as the model.
+pub(super) fn rewrite<W>(pieces: &mut Vec<Piece>, walk: W)
+where
+    W: Fn(&mut dyn Iterator<Item = Piece>, &mut dyn FnMut(Piece)),
+{
+    let known = pieces.len();
+    let mut count = 0;
+    walk(&mut pieces.iter().copied(), &mut |_| count += 1);
+    let more = count.max(known) - known;
+    let Some(&filler) = pieces.first() else {
+        let mut new = Vec::with_capacity(count);
+        walk(&mut std::iter::empty(), &mut |piece| new.push(piece));
+        *pieces = new;
+        return;
+    };
+    // The pieces move to the end of the list, and the new ones are written from its start. There are at least as many new
+    // ones to come as old ones, so the new ones never reach the old ones that are left.
+    pieces.reserve_exact(more);
+    pieces.resize(known + more, filler);
+    pieces.copy_within(..known, more);
+    let cells = Cell::from_mut(pieces.as_mut_slice()).as_slice_of_cells();
+    let mut written = 0;
+    walk(&mut cells[more..].iter().map(Cell::get), &mut |piece| {
+        cells[written].set(piece);
+        written += 1;
+    });
+    pieces.truncate(written);
+}
+
 /// Fills the gaps between the pieces of the thread that marked a step, within the step. What runs in them is not
 /// traced, but the thread works on the step.
 ///
@@ -176,20 +229,16 @@ pub(super) fn fill_steps(
             at_work = at_work.difference(&busy_devices(pieces, lanes, rank));
         }
         let spans = at_work.as_slice();
-        let known = std::mem::take(&mut pieces[lane as usize]);
-        // Most ops have a gap before them, so the size is computed first: a list that grows would take twice the
-        // memory.
-        let gaps = known.windows(2).filter(|two| two[0].end < two[1].start);
-        let mut filled = Vec::with_capacity(known.len() + gaps.count() + 2 * spans.len());
-        let mut next = spans.iter().copied().peekable();
-        let mut at = i64::MIN;
-        for piece in known {
-            fill_until(&mut filled, &mut next, at, piece.start);
-            at = piece.end;
-            filled.push(piece);
-        }
-        fill_until(&mut filled, &mut next, at, i64::MAX);
-        pieces[lane as usize] = filled;
+        rewrite(&mut pieces[lane as usize], |known, push| {
+            let mut next = spans.iter().copied().peekable();
+            let mut at = i64::MIN;
+            for piece in known {
+                fill_until(push, &mut next, at, piece.start);
+                at = piece.end;
+                push(piece);
+            }
+            fill_until(push, &mut next, at, i64::MAX);
+        });
     }
 }
 
@@ -208,20 +257,34 @@ fn busy_devices(pieces: &[Vec<Piece>], lanes: &Lanes<'_>, rank: Option<u32>) -> 
 
 /// Fills the parts of a gap that are in steps.
 fn fill_until(
-    filled: &mut Vec<Piece>,
+    push: &mut dyn FnMut(Piece),
     steps: &mut std::iter::Peekable<impl Iterator<Item = (i64, i64)>>,
     mut at: i64,
     until: i64,
 ) {
+    // Steps that follow each other give one piece.
+    let mut filled: Option<(i64, i64)> = None;
+    let mut push = |(start, end)| {
+        push(Piece {
+            start,
+            end,
+            node: NONE,
+            wait: NONE,
+        });
+    };
     while let Some(&(start, end)) = steps.peek().filter(|step| step.0 < until) {
         let (from, to) = (start.max(at), end.min(until));
         if from < to {
-            push_piece(filled, from, to, NONE);
+            match &mut filled {
+                Some(filled) if filled.1 == from => filled.1 = to,
+                _ => filled.replace((from, to)).into_iter().for_each(&mut push),
+            }
             at = to;
         }
         if end > until {
-            return;
+            break;
         }
         steps.next();
     }
+    filled.into_iter().for_each(push);
 }

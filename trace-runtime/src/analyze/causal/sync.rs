@@ -7,8 +7,9 @@ use super::wait::{Wait, WaitFor};
 use super::work::{DeviceWork, Work};
 use crate::analyze::forest::NONE;
 use crate::analyze::nesting::parent_index;
+use crate::model::hash::FastMap;
 use crate::model::{OpKind, RuntimeCall, TraceView};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// The effect of a runtime call on threads and streams.
@@ -62,9 +63,9 @@ pub(super) struct Syncs<'m, 'a> {
     pub(super) lanes: &'m Lanes<'a>,
     pub(super) work: &'m DeviceWork,
     pub(super) calls: &'m Calls<'a>,
-    pub(super) streams: HashMap<Option<u32>, Rc<[u32]>>,
+    pub(super) streams: FastMap<Option<u32>, Rc<[u32]>>,
     /// By the device entry that waits.
-    pub(super) stream_waits: HashMap<u32, StreamWait>,
+    pub(super) stream_waits: FastMap<u32, StreamWait>,
     /// Stream waits whose event the trace does not name.
     pub(super) unnamed_events: usize,
     pub(super) found: &'m mut Found,
@@ -85,7 +86,7 @@ impl Syncs<'_, '_> {
                 })
         };
         // By thread: the time at which it requested that a stream waits for an event that is not named.
-        let mut pending: HashMap<u32, i64> = HashMap::new();
+        let mut pending: FastMap<u32, i64> = FastMap::default();
         for (number, call) in trace.runtime_calls().enumerate() {
             let Call {
                 lane: host, kind, ..
@@ -143,6 +144,7 @@ impl Syncs<'_, '_> {
 
     /// Launch → device work.
     fn launches(&mut self) {
+        self.found.edges.reserve_exact(self.work.all().count());
         for (lane, work) in self.work.all() {
             if let Some(launch) = work.launch {
                 self.found.edge(launch.lane, launch.end, lane, work.start);
@@ -323,8 +325,8 @@ impl Syncs<'_, '_> {
 }
 
 /// The device lanes of each rank.
-pub(super) fn streams_by_rank(lanes: &Lanes<'_>) -> HashMap<Option<u32>, Rc<[u32]>> {
-    let mut streams: HashMap<Option<u32>, Vec<u32>> = HashMap::new();
+pub(super) fn streams_by_rank(lanes: &Lanes<'_>) -> FastMap<Option<u32>, Rc<[u32]>> {
+    let mut streams: FastMap<Option<u32>, Vec<u32>> = FastMap::default();
     for lane in lanes.numbers(LaneKind::Device) {
         let rank = lanes.all[lane as usize].rank;
         streams.entry(rank).or_default().push(lane);

@@ -1,7 +1,7 @@
 //! Waits: times in which a lane only waits for another.
 
 use super::lane::Lanes;
-use super::piece::Piece;
+use super::piece::{Piece, rewrite};
 use crate::analyze::forest::NONE;
 use crate::model::hash::FastMap;
 
@@ -55,8 +55,9 @@ pub(super) fn mark(lanes: &mut [Vec<Piece>], waits: &[Wait]) {
             lanes[lane] = mark_nodes(pieces, waits, of_nodes);
         }
         if !of_all.is_empty() {
-            let pieces = std::mem::take(&mut lanes[lane]);
-            lanes[lane] = mark_all(&pieces, waits, of_all);
+            rewrite(&mut lanes[lane], |pieces, push| {
+                mark_all(pieces, waits, of_all, push);
+            });
         }
     }
 }
@@ -111,9 +112,13 @@ fn mark_nodes(pieces: Vec<Piece>, waits: &[Wait], order: &[u32]) -> Vec<Piece> {
 }
 
 /// Marks every piece of the lane during the waits, and fills the gaps.
-fn mark_all(pieces: &[Piece], waits: &[Wait], order: &[u32]) -> Vec<Piece> {
-    let mut marked: Vec<Piece> = Vec::with_capacity(pieces.len() + order.len());
-    let mut next = pieces.iter().copied().peekable();
+fn mark_all(
+    pieces: &mut dyn Iterator<Item = Piece>,
+    waits: &[Wait],
+    order: &[u32],
+    push: &mut dyn FnMut(Piece),
+) {
+    let mut next = pieces.peekable();
     let mut rest: Option<Piece> = None;
     let mut from = i64::MIN;
     for &number in order {
@@ -129,16 +134,16 @@ fn mark_all(pieces: &[Piece], waits: &[Wait], order: &[u32]) -> Vec<Piece> {
                 break;
             }
             if piece.end <= at {
-                marked.push(piece);
+                push(piece);
                 continue;
             }
             if piece.start < at {
-                marked.push(Piece { end: at, ..piece });
+                push(Piece { end: at, ..piece });
             }
             let start = piece.start.max(at);
-            fill(&mut marked, at, start, wait, number);
+            fill(push, at, start, wait, number);
             let end = piece.end.min(wait.end);
-            marked.push(Piece {
+            push(Piece {
                 start,
                 end,
                 wait: if piece.is_work() { number } else { piece.wait },
@@ -153,17 +158,15 @@ fn mark_all(pieces: &[Piece], waits: &[Wait], order: &[u32]) -> Vec<Piece> {
                 break;
             }
         }
-        fill(&mut marked, at, wait.end, wait, number);
+        fill(push, at, wait.end, wait, number);
     }
-    marked.extend(rest);
-    marked.extend(next);
-    marked
+    rest.into_iter().chain(next).for_each(push);
 }
 
 /// Adds waiting for a period in which nothing ran on the lane.
-fn fill(marked: &mut Vec<Piece>, start: i64, end: i64, wait: &Wait, number: u32) {
+fn fill(push: &mut dyn FnMut(Piece), start: i64, end: i64, wait: &Wait, number: u32) {
     if start < end {
-        marked.push(Piece {
+        push(Piece {
             start,
             end,
             node: wait.node,

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::lane::{LaneKind, Lanes};
+use super::piece::Order;
 use crate::analyze::forest::NONE;
 use crate::analyze::nesting::parent_index;
 use crate::model::{EntryView, TraceView};
@@ -56,7 +57,7 @@ impl DeviceWork {
         trace: &'a T,
         lanes: &Lanes<'a>,
         calls: &[Call],
-        order: &[u32],
+        order: &Order,
     ) -> DeviceWork {
         let mut call_of: Vec<u32> = Vec::new();
         for launch in trace.launches() {
@@ -70,8 +71,16 @@ impl DeviceWork {
             }
         }
         let mut work = DeviceWork::default();
-        work.by_lane.resize_with(lanes.all.len(), LaneWork::default);
-        for &entry in order {
+        let counts = lanes.entry_counts().into_iter().zip(&lanes.all);
+        work.by_lane
+            .extend(counts.map(|(count, lane)| match lane.kind {
+                LaneKind::Device => LaneWork {
+                    works: Vec::with_capacity(count),
+                    ..LaneWork::default()
+                },
+                LaneKind::Host | LaneKind::Task => LaneWork::default(),
+            }));
+        for entry in order.iter() {
             let index = entry as usize;
             let Some(lane) = lanes.of_entry(index) else {
                 continue;
