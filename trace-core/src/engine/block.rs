@@ -176,6 +176,19 @@ pub(crate) fn prepare() {
     Largest::prepare();
 }
 
+/// While this exists, no other thread has the lock of the blocks' memory. A process that is forked meanwhile can use it.
+pub(crate) struct HeldMemory {
+    #[cfg(all(unix, not(loom), not(miri)))]
+    _pages: super::pages::Held,
+}
+
+pub(crate) fn hold_memory() -> HeldMemory {
+    HeldMemory {
+        #[cfg(all(unix, not(loom), not(miri)))]
+        _pages: super::pages::hold(),
+    }
+}
+
 impl HeapWords {
     fn new(len: usize) -> HeapWords {
         #[cfg(all(unix, not(loom), not(miri)))]

@@ -94,6 +94,15 @@ impl<const BYTES: usize> Pages<BYTES> {
     }
 }
 
+/// No other thread takes or gives back a block while this exists.
+pub(super) struct Held {
+    _regions: MutexGuard<'static, Vec<Region>>,
+}
+
+pub(super) fn hold() -> Held {
+    Held { _regions: lock() }
+}
+
 fn lock() -> MutexGuard<'static, Vec<Region>> {
     REGIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,6 @@
 //! Whether anything records: one word that every op reads, and the recorder of each thread.
 
+use super::block::{HeldMemory, hold_memory};
 use super::clock::Clock;
 use super::failures;
 use super::local::{CLOSED, Local};
@@ -232,14 +233,14 @@ fn count_locals(change: impl FnOnce(u32) -> u32) {
 }
 
 thread_local! {
-    /// Held by the thread that forks. Otherwise another thread might hold the lock during the fork, and in the child,
+    /// Held by the thread that forks. Otherwise another thread might hold a lock during the fork, and in the child,
     /// which does not have that thread, it would never be unlocked.
-    static HELD: RefCell<Option<MutexGuard<'static, Control>>> = const { RefCell::new(None) };
+    static HELD: RefCell<Option<(MutexGuard<'static, Control>, HeldMemory)>> = const { RefCell::new(None) };
 }
 
 /// Called by the thread that forks, before it does.
 pub fn before_fork() {
-    let _ = HELD.try_with(|held| held.replace(Some(Control::lock())));
+    let _ = HELD.try_with(|held| held.replace(Some((Control::lock(), hold_memory()))));
 }
 
 /// The parent or the child of a fork.
@@ -252,9 +253,10 @@ pub enum ForkSide {
 /// Called by the thread that has forked. A child leaves the session of its parent. Returns true if there was a session.
 pub fn after_fork(side: ForkSide) -> bool {
     let held = HELD.try_with(RefCell::take).ok().flatten();
-    let Some(mut control) = held.filter(|_| side == ForkSide::Child) else {
+    let Some((mut control, memory)) = held.filter(|_| side == ForkSide::Child) else {
         return false;
     };
+    drop(memory);
     let was_recording = control.is_claimed;
     control.is_claimed = false;
     control.session = None;
