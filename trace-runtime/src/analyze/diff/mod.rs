@@ -87,6 +87,15 @@
 //! - Four calls that take ten times as long, twice the calls, an added op and a tail were found in 200 of 200 by the
 //!   version before, on idle cores. `scripts/gate-check.sh full` measures all of it.
 //!
+//! Recorded a third time, on two idle cores, after the constants were chosen: memory was 10 % faster in ten runs in a row. No
+//! comparison in groups can distinguish that from a change of the ops that depend on memory:
+//! - One binary against itself: `train_mlp` 0 of 200 in every case; `transformer` 0, 2 and 5 of 200 with 1, 3 and 5 runs a
+//!   side, and up to 25 of 200 in its variants for planted slowdowns, all by products with one row, which read each weight
+//!   once. In turns: 0 of 31 or 101 in all 12 cases.
+//! - +10 % in an op with 34 %, 23 % and 78 % of the time: 200 of 200 each, in groups and in turns; with 10 % of the time, by one
+//!   of those products: 107 in groups, 120 in turns.
+//! - Ten times as long, twice the calls, an added op and a tail: 200 of 200 each.
+//!
 //! # Assumptions
 //!
 //! Runs of a side do the same work. Disturbances between runs are independent after the common change is removed; in
