@@ -69,7 +69,7 @@ fn forward(x: &Buffer, weights: &[Buffer]) -> Vec<Buffer> {
     activations
 }
 
-/// Keeps a copy of each result for a curve that nobody draws: the leak.
+/// Keeps a copy of each result for a curve that is never drawn: the leak.
 #[traced_op(skip(results))]
 fn remember(results: &mut Vec<Buffer>, result: &Buffer) {
     results.push(Buffer::new(result.dims));

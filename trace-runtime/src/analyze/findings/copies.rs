@@ -16,7 +16,7 @@ const ON_HOST: &str = "write results in place or into outputs that exist, keep t
 const ON_DEVICE: &str = "write results to where the next kernel reads them, avoid layout changes, and combine small copies";
 
 /// The advice if most copies are from or to pinned memory: they do not block, but nothing runs meanwhile.
-const PINNED: &str = "start them earlier on a stream of their own, so that they overlap with computation; send less (smaller \
+const PINNED: &str = "start them earlier on a separate stream, so that they overlap with computation; send less (smaller \
      types, data that stays on the device)";
 
 pub(super) fn rule(facts: &Facts<'_>) -> Vec<Finding> {
